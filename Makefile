@@ -1,0 +1,57 @@
+# The four commands of this project. Each one sets up `.venv` first if it is missing or the lock has changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JOBS ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo-once test check fmt lint types layers schemas catalog bench lock clean
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(READY) ## prepare .venv (command .venv/bin/attribution)
+
+$(READY): requirements.lock pyproject.toml scripts/setup
+	@scripts/setup $(PYTHON) $(VENV)
+	@touch $@
+
+demo-once: setup ## diagnose every bundled sample and print the answers
+	@$(BIN)/python scripts/demo_once.py
+
+test: setup ## run all tests
+	$(BIN)/pytest -n $(JOBS)
+
+check: setup lint types layers schemas catalog test ## the gate of every commit
+
+fmt: setup ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/lint-imports --no-cache
+
+schemas: setup
+	$(BIN)/python scripts/write_schemas.py --check
+
+catalog: setup
+	$(BIN)/attribution rules check
+
+bench: setup ## measure the scanner beside grep and ripgrep
+	$(BIN)/python bench/scan.py
+
+lock: ## resolve the dependencies anew (needs uv)
+	uv lock --python 3.11
+	uv export --all-groups --no-emit-project --no-header --no-annotate --format requirements.txt > requirements.lock
+	rm uv.lock
+
+clean: ## remove what setup made
+	rm -rf $(VENV)

@@ -1,0 +1,1 @@
+"""Reads and writes evidence bundles: one attempt's evidence as a folder or archive."""

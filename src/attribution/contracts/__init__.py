@@ -1,0 +1,1 @@
+"""The nouns that cross process borders. No I/O, no engine."""

@@ -1,0 +1,30 @@
+"""Every contract is a frozen model that refuses keys it does not know."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict
+
+
+def _to_utc(value: datetime) -> datetime:
+    return value.astimezone(UTC)
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_to_utc)]
+"""A point in time in UTC. A value without an offset is refused; one with another offset is converted."""
+
+
+class Strict(BaseModel):
+    """A model of what others send us: an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Lenient(BaseModel):
+    """A model of what we send others: a reader ignores keys of a newer version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+SCHEMA_VERSION = "1.0"
+"""Version of the contracts. The first number changes when a reader of the old form would be misled."""

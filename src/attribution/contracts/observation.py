@@ -1,0 +1,55 @@
+"""An Observation is one bounded piece of evidence of one attempt."""
+
+import hashlib
+from functools import cached_property
+
+from pydantic import Field
+
+from attribution.contracts.base import Instant, Strict
+from attribution.contracts.vocabulary import Format, Source, Status
+
+
+class Window(Strict):
+    """The span of time that was asked for."""
+
+    start: Instant
+    end: Instant
+
+
+class Clock(Strict):
+    """How to read stamps that do not say it themselves."""
+
+    zone: str | None = Field(default=None, description="IANA name or ±HH:MM of stamps that carry no offset")
+    year: int | None = Field(default=None, ge=1970, le=9999, description="year of stamps that carry none")
+    boot_time: Instant | None = Field(default=None, description="when second 0 of kernel stamps was")
+
+
+class Observation(Strict):
+    """A run of log lines, a range of a metric, a scheduler record or a dump.
+
+    `offset` and `first_line` place the body within its stream: bytes and lines (0-based) of the decoded text, the
+    index of the first entry for Loki. A source that had nothing, or refused, is still one observation with an empty
+    body and a `status`: only so can the diagnosis say what was not examined.
+    """
+
+    source: Source
+    format: Format = Format.TEXT
+    node: str | None = None
+    rank: int | None = Field(default=None, ge=0)
+    stream: str = Field(default="", description="file name, stdout or stderr")
+    offset: int = Field(default=0, ge=0)
+    first_line: int = Field(default=0, ge=0)
+    window: Window | None = None
+    clock: Clock | None = None
+    body: str = ""
+    truncated: bool = False
+    status: Status = Status.OK
+    reason: str | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """Names the content: source, node, rank, stream, offset and body. 32 hexadecimal digits."""
+        place = (self.source, self.node, self.rank, self.stream, self.offset)
+        digest = hashlib.blake2b(repr(place).encode(), digest_size=16)
+        digest.update(self.body.encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()

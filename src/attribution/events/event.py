@@ -1,0 +1,112 @@
+"""An Event is a fact read from evidence, with time, place and a pointer back to the raw line."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from attribution.bundle.evidence import StreamKey
+from attribution.contracts.vocabulary import DeviceKind
+from attribution.events.moment import Basis, Moment, Order, order
+
+NO_FIELDS: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The thing a finding is about. `ids` are sorted pairs, such as (("link", "8"), ("pci", "0000:1b:00"))."""
+
+    kind: DeviceKind
+    ids: tuple[tuple[str, str], ...] = ()
+
+    @staticmethod
+    def of(kind: DeviceKind | str, **ids: str | int | None) -> "Device":
+        """A device from its ids; those that are None are left out."""
+        pairs = tuple(sorted((name, str(value)) for name, value in ids.items() if value is not None))
+        return Device(DeviceKind(kind), pairs)
+
+    def get(self, name: str) -> str | None:
+        """One id, or None."""
+        return dict(self.ids).get(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One reading of a metric: microseconds since 1970, and the value or None where the series is blank."""
+
+    us: int
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One finding of one rule.
+
+    `key` names the stream it was read from; `node` and `rank` say whom it is about, which may be another than the
+    writer (a scheduler naming a node). `offset`, `line` (1-based) and `last_line` place it in the stream; `count` is
+    how many lines it stands for. `discriminator` keeps apart what would else be one symptom (two different
+    exceptions). `id` comes from content alone: no time, no line number.
+    """
+
+    id: str
+    symptom: str
+    rule: str
+    key: StreamKey
+    node: str | None
+    rank: int | None
+    moment: Moment | None
+    line: int
+    offset: int
+    text: str
+    last_line: int = 0
+    device: Device | None = None
+    fields: tuple[tuple[str, str], ...] = NO_FIELDS
+    discriminator: str = ""
+    generic: bool = False
+    count: int = 1
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    samples: tuple[Sample, ...] = ()
+
+    def get(self, name: str) -> str | None:
+        """One field, or None."""
+        for field, value in self.fields:
+            if field == name:
+                return value
+        return None
+
+    def sort_key(self) -> tuple[bool, int, str, str, int, str, int, str, str]:
+        """A total order for lists. It claims nothing about what happened first: see `event_order`."""
+        return (
+            self.moment is None,
+            self.moment.us if self.moment else 0,
+            *self.key.sort_key(),
+            self.offset,
+            self.symptom,
+            self.id,
+        )
+
+
+def freeze(fields: Mapping[str, str | None]) -> tuple[tuple[str, str], ...]:
+    """Fields as sorted pairs; those that are None are left out."""
+    return tuple(sorted((name, value) for name, value in fields.items() if value is not None))
+
+
+def event_id(key: StreamKey, line: bytes, occurrence: int, salt: str = "") -> str:
+    """The id of the `occurrence`-th (0-based) event that says `line` in a stream. 16 hexadecimal digits."""
+    rank = "" if key.rank is None else str(key.rank)
+    place = "\0".join((key.source.value, key.node or "", rank, key.stream, str(occurrence), salt, ""))
+    digest = hashlib.blake2b(place.encode("utf-8", "replace"), digest_size=8)
+    digest.update(line)
+    return digest.hexdigest()
+
+
+def event_order(a: Event, b: Event) -> Order:
+    """What is proven about two events: by position within one stream, else by their clocks."""
+    if a.key == b.key:
+        if a.offset == b.offset:
+            return Order.UNKNOWN
+        return Order.BEFORE if a.offset < b.offset else Order.AFTER
+    same_node = a.key.node is not None and a.key.node == b.key.node
+    # A container may keep another zone than its host, so zone-less readings compare only within one source.
+    same_clock = same_node and (a.key.source == b.key.source or (a.moment is not None and a.moment.basis is Basis.UTC))
+    return order(a.moment, b.moment, same_clock=same_clock)
