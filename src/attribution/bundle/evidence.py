@@ -70,6 +70,10 @@ def text_segment(text: str | bytes, offset: int = 0, first_line: int = 0) -> Seg
     return Segment(offset, first_line, lambda: io.BytesIO(data), len(data))
 
 
+LINE_FORMATS = frozenset({Format.TEXT, Format.JOURNAL_JSON, Format.KUBERNETES_JSON, Format.SACCT_PARSABLE2})
+"""Formats made of lines, whose pieces can be joined; any other body is a whole document."""
+
+
 @dataclass(slots=True)
 class _Run:
     offset: int
@@ -114,7 +118,7 @@ def _join(key: StreamKey, observations: Sequence[Observation]) -> tuple[Evidence
         if not body:
             continue
         last = runs[-1] if runs else None
-        if last is None or item.offset > last.end:
+        if last is None or item.offset > last.end or (item.format not in LINE_FORMATS and item.offset != last.offset):
             runs.append(_Run(item.offset, item.first_line, bytearray(body)))
             continue
         overlap = last.end - item.offset

@@ -1,12 +1,20 @@
 """An Event is a fact read from evidence, with time, place and a pointer back to the raw line."""
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attribution.bundle.evidence import StreamKey
 from attribution.contracts.vocabulary import DeviceKind
 from attribution.events.moment import Basis, Moment, Order, order
+
+SortKey = tuple[int, int, str, str, int, str, int, str, str]
+
+_CLOCK_RANK = {Basis.UTC: 0, Basis.LOCAL: 0, Basis.YEARLESS: 1, Basis.BOOT: 2}
+"""Readings that say a date come first in lists."""
+
+_PCI = re.compile(r"^(?:(?P<domain>[0-9a-f]{4,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})(?:\.[0-7])?$")
 
 NO_FIELDS: tuple[tuple[str, str], ...] = ()
 
@@ -20,13 +28,24 @@ class Device:
 
     @staticmethod
     def of(kind: DeviceKind | str, **ids: str | int | None) -> "Device":
-        """A device from its ids; those that are None are left out."""
-        pairs = tuple(sorted((name, str(value)) for name, value in ids.items() if value is not None))
+        """A device from its ids; those that are None are left out, a `pci` is brought to the form of Xid lines."""
+        given = {name: str(value) for name, value in ids.items() if value is not None}
+        if "pci" in given:
+            given["pci"] = normal_pci(given["pci"])
+        pairs = tuple(sorted(given.items()))
         return Device(DeviceKind(kind), pairs)
 
     def get(self, name: str) -> str | None:
         """One id, or None."""
         return dict(self.ids).get(name)
+
+
+def normal_pci(address: str) -> str:
+    """A PCI address as Xid lines write it, `0000:1b:00`: four digits of domain, no function, lower case."""
+    match = _PCI.match(address.strip().lower())
+    if not match:
+        return address
+    return f"{(match['domain'] or '0000')[-4:]:0>4}:{match['bus']}:{match['device']}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +61,12 @@ class Event:
     """One finding of one rule.
 
     `key` names the stream it was read from; `node` and `rank` say whom it is about, which may be another than the
-    writer (a scheduler naming a node). `offset`, `line` (1-based) and `last_line` place it in the stream; `count` is
-    how many lines it stands for. `discriminator` keeps apart what would else be one symptom (two different
-    exceptions). `id` comes from content alone: no time, no line number.
+    writer (a scheduler naming a node). `offset` and `line` (1-based) place its decisive line in the stream;
+    `first_line` and `last_line` bound the record it was read from, `before` and `after` are the lines around it, and
+    `writer` tells who wrote it where several write one stream. `count` is how many lines it stands for;
+    `until` is the time of the last, if later.
+    `discriminator` keeps apart what would else be one symptom (two different exceptions). `id` comes from content
+    alone: no time, no line number.
     """
 
     id: str
@@ -57,14 +79,17 @@ class Event:
     line: int
     offset: int
     text: str
+    first_line: int = 0
     last_line: int = 0
+    writer: str = ""
     device: Device | None = None
     fields: tuple[tuple[str, str], ...] = NO_FIELDS
     discriminator: str = ""
     generic: bool = False
     count: int = 1
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
+    until: Moment | None = None
+    before: tuple[bytes, ...] = ()
+    after: tuple[bytes, ...] = ()
     samples: tuple[Sample, ...] = ()
 
     def get(self, name: str) -> str | None:
@@ -74,10 +99,10 @@ class Event:
                 return value
         return None
 
-    def sort_key(self) -> tuple[bool, int, str, str, int, str, int, str, str]:
+    def sort_key(self) -> SortKey:
         """A total order for lists. It claims nothing about what happened first: see `event_order`."""
         return (
-            self.moment is None,
+            _CLOCK_RANK[self.moment.basis] if self.moment else len(_CLOCK_RANK),
             self.moment.us if self.moment else 0,
             *self.key.sort_key(),
             self.offset,

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from attribution.contracts.vocabulary import Action, DeviceKind, Role, SubDomain, TerminalState
-from attribution.events.event import Device, Event, event_order
+from attribution.events.event import Device, Event, SortKey, event_order
 from attribution.events.moment import Order
 
 ENDS_JOB = ("yes", "usually", "sometimes", "no")
@@ -80,7 +80,7 @@ class Symptom:
                 return value
         return None
 
-    def sort_key(self) -> tuple[bool, int, str, str, int, str, int, str, str]:
+    def sort_key(self) -> SortKey:
         return self.first.sort_key()
 
 

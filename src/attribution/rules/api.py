@@ -177,11 +177,21 @@ EventDecision = Absorb | SetContext | Derive | Annotate
 
 
 class EventView:
-    """What a filter sees: the active events of this stage in total order, and the context."""
+    """What a filter sees: the active events of this stage in total order, and the context.
 
-    def __init__(self, events: Sequence[Event], context: ExecutionContext, tags: Mapping[str, tuple[str, ...]]) -> None:
+    `margin_us` is how far before its start and after its end an attempt's evidence counts.
+    """
+
+    def __init__(
+        self,
+        events: Sequence[Event],
+        context: ExecutionContext,
+        tags: Mapping[str, tuple[str, ...]],
+        margin_us: int = 900_000_000,
+    ) -> None:
         self.events = tuple(events)
         self.context = context
+        self.margin_us = margin_us
         self._tags = tags
         self._by_name: dict[str, list[Event]] = {}
         for event in self.events:

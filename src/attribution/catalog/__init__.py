@@ -1,0 +1,1 @@
+"""The shipped rules and symptom registry, by family. Content, not engine."""

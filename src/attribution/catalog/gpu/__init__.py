@@ -1,0 +1,1 @@
+"""Rules about GPUs, their driver and NVLink."""

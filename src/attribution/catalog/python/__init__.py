@@ -1,0 +1,1 @@
+"""Rules about exceptions of Python programs and of the libraries they use."""

@@ -1,0 +1,102 @@
+"""PY001: an exception that ended a Python program, of any class that no other rule reads."""
+
+import re
+from collections.abc import Iterator
+
+from attribution.contracts.vocabulary import Action, Role, Source, SubDomain
+from attribution.events.symptom import SymptomType
+from attribution.rules.api import Finding, Match, PrintedBy, extractor
+
+_EXCEPTION = re.compile(r"^(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80})(?:: ?(?P<message>.*))?$")
+_FRAME = re.compile(r'^ {1,4}File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,7}), in (?P<function>.{1,200})$')
+_NUMBERS = re.compile(r"0x[0-9a-fA-F]{1,16}|\d{1,20}")
+_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ")
+_QUIET = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration"})
+
+SYMPTOMS = (
+    SymptomType(
+        name="PYTHON_EXCEPTION",
+        role=Role.CAUSE,
+        meaning="an exception in the job's Python program",
+        sub_domain=SubDomain.USER_CODE,
+        actions=(Action.FIX_USER_CODE,),
+        tags=("app_failure",),
+        ends_job="usually",
+    ),
+)
+
+
+@extractor(
+    id="PY001",
+    name="python-exception",
+    since="0.1.0",
+    literals=("Traceback (most recent call last)",),
+    pattern=r"Traceback \(most recent call last\)",
+    emits=("PYTHON_EXCEPTION",),
+    printed_by=PrintedBy("CPython", ">=3.0", "the traceback module: header, frames, exception line"),
+    sources=(Source.APPLOG, Source.SCHEDULER, Source.SYSLOG),
+    traceback=True,
+    generic=True,
+)
+def python_exception(match: Match) -> Iterator[Finding]:
+    """A Python program ended with an exception that no more specific rule reads.
+
+    Why: the first rank that raises is where the job broke; what its peers report seconds later are echoes of it.
+    Misses: exceptions that the program caught and logged on purpose, and tracebacks whose last line was cut off.
+    Next step: read the innermost frame of the job's own code; a restart fails the same way.
+    """
+    if not match.follow:
+        return
+    found = _EXCEPTION.match(match.follow[-1])
+    if found is None or found["type"].rpartition(".")[2] in _QUIET:
+        return
+    frames = [frame for line in match.follow if (frame := _FRAME.match(line))]
+    own = [frame for frame in frames if not any(part in frame["file"] for part in _LIBRARIES)]
+    frame = own[-1] if own else frames[-1] if frames else None
+    message = found["message"] or ""
+    yield Finding(
+        "PYTHON_EXCEPTION",
+        fields={
+            "exception": found["type"],
+            "message": message or None,
+            "file": frame and frame["file"],
+            "line": frame and frame["line"],
+            "function": frame and frame["function"],
+        },
+        # Ranks differ in numbers and addresses; what is left tells one failure from another.
+        discriminator=f"{found['type']}|{_NUMBERS.sub('#', message)[:120]}",
+    )
+
+
+CASES = r"""
+- name: the job's own code raises
+  given: |
+    node-01.rank3 +0.0s applog | Traceback (most recent call last):
+    node-01.rank3 +0.0s applog |   File "/data/job/train.py", line 40, in <module>
+    node-01.rank3 +0.0s applog |     main()
+    node-01.rank3 +0.0s applog |   File "/opt/env/lib/python3.11/site-packages/torch/utils/data/dataloader.py", line 630, in __next__
+    node-01.rank3 +0.0s applog | ValueError: batch size must be positive
+  expect: |
+    node-01.rank3 +0.0s PYTHON_EXCEPTION exception=ValueError message="batch size must be positive" file=/data/job/train.py line=40
+- name: torchrun's rank prefix on every line
+  given: |
+    node-01 +0.0s applog | [rank5]: Traceback (most recent call last):
+    node-01 +0.0s applog | [rank2]: step 12 loss 2.31
+    node-01 +0.0s applog | [rank5]:   File "/data/job/train.py", line 88, in step
+    node-01 +0.0s applog | [rank5]: KeyError: 'labels'
+  expect: |
+    node-01.rank5 +0.0s PYTHON_EXCEPTION exception=KeyError line=88
+- name: a person pressed Ctrl-C
+  because: a KeyboardInterrupt is somebody's wish, not a failure of the code
+  given: |
+    node-01 +0.0s applog | Traceback (most recent call last):
+    node-01 +0.0s applog |   File "/data/job/train.py", line 40, in <module>
+    node-01 +0.0s applog | KeyboardInterrupt
+  expect: none
+- name: the log ends within the frames
+  because: the exception itself is not in the evidence
+  given: |
+    node-01 +0.0s applog | Traceback (most recent call last):
+    node-01 +0.0s applog |   File "/data/job/train.py", line 40, in <module>
+  expect: none
+"""

@@ -1,0 +1,1 @@
+"""Relations that hold between families: which kind of failure explains which echoes."""

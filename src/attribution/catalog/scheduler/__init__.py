@@ -1,0 +1,1 @@
+"""Rules about what schedulers say of the end of an attempt."""

@@ -1,0 +1,1 @@
+"""The command line: one module per command. Answers go to stdout, progress and errors to stderr."""

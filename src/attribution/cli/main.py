@@ -1,0 +1,78 @@
+"""`attribution`: finds the command, runs it, and turns what goes wrong into a sentence and an exit code.
+
+Exit codes: 0 a diagnosis was written, 1 a policy asked to fail, 2 usage or configuration, 3 evidence could not be
+read, 70 internal.
+"""
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import attribution
+
+COMMANDS = {
+    "diagnose": "say why the attempt in an evidence bundle failed",
+    "explain": "tell what a rule, a symptom or an Xid code means",
+    "why-not": "tell why a rule did not fire on a bundle",
+    "rules": "list the rules, or check them",
+}
+"""Name of each command and what it does; `attribution.cli.<name>` holds it, imported only when it is asked for."""
+
+EXIT_POLICY, EXIT_USAGE, EXIT_INTERNAL = 1, 2, 70
+
+
+def parser(command: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands; only the arguments of `command` are filled in."""
+    top = argparse.ArgumentParser(
+        prog="attribution",
+        description="Tells why a distributed AI workload failed, from its logs, kernel messages and metrics.",
+        epilog="`attribution COMMAND --help` tells more of each.",
+    )
+    top.add_argument("--version", action="version", version=f"attribution {attribution.__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, text in COMMANDS.items():
+        sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if name == command:
+            _module(name).add_arguments(sub)
+    return top
+
+
+def _module(command: str) -> Any:
+    return importlib.import_module("attribution.cli." + command.replace("-", "_"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command and answer its exit code."""
+    command = next((word for word in arguments if word in COMMANDS), None)
+    options = parser(command).parse_args(arguments)
+    return int(_module(options.command).run(options))
+
+
+def run() -> None:
+    """The entry point of the `attribution` command."""
+    from attribution.contracts.errors import AttributionError
+
+    try:
+        code = main(sys.argv[1:])
+        sys.stdout.flush()
+    except AttributionError as error:
+        for problem in error.problems:
+            print(f"attribution: {problem}", file=sys.stderr)
+        code = error.exit_code
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except KeyboardInterrupt:
+        code = 130
+    except Exception as error:
+        print(f"attribution: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+        if os.environ.get("ATTRIBUTION_DEBUG"):
+            raise
+        print(
+            "attribution: run again with ATTRIBUTION_DEBUG=1 for the traceback, and please report it", file=sys.stderr
+        )
+        code = EXIT_INTERNAL
+    sys.exit(code)

@@ -1,0 +1,1 @@
+"""Events become a diagnosis: filtering, refinement, outcome, report. The engine is handed a catalog."""

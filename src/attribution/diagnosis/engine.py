@@ -1,0 +1,71 @@
+"""The engine: evidence and a catalog in, a diagnosis out. Pure: no clock, no randomness, no environment."""
+
+from dataclasses import replace
+
+from attribution.bundle.evidence import Evidence
+from attribution.contracts.diagnosis import Diagnosis
+from attribution.contracts.vocabulary import Role, TerminalState
+from attribution.diagnosis.filtering import filter_events
+from attribution.diagnosis.materialise import materialise
+from attribution.diagnosis.outcome import Outcome, decide_outcome, terminal_state
+from attribution.diagnosis.refinement import Demotion, Refinement, begin, refine
+from attribution.diagnosis.reporting import report
+from attribution.diagnosis.scheduler_record import scheduler_events
+from attribution.diagnosis.settings import DEFAULTS, Settings
+from attribution.diagnosis.trace import FAILED, FIRED, Trace
+from attribution.events.event import Event
+from attribution.extraction.extract import Extraction, extract
+from attribution.extraction.ruleset import RuleSets
+from attribution.extraction.scanner import Limits
+from attribution.rules.api import RefineStage
+
+_BEFORE_OUTCOME = (RefineStage.NODE, RefineStage.JOB, RefineStage.FINAL)
+
+
+def diagnose(
+    evidence: Evidence, rules: RuleSets, settings: Settings = DEFAULTS, workers: int | None = None
+) -> Diagnosis:
+    """The diagnosis of one attempt: extract, filter, refine, report."""
+    extraction = extract(evidence, rules, Limits(settings.events_per_rule), workers)
+    return conclude(evidence, extraction, rules, settings)
+
+
+def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settings: Settings = DEFAULTS) -> Diagnosis:
+    """Phases 2 to 4 over what phase 1 found."""
+    catalog, context, trace = rules.catalog, evidence.context, Trace()
+    for (rule, error), count in extraction.failures.items():
+        trace.add("extract", rule, FAILED, reason=error, count=count)
+    known = scheduler_events(context, catalog)
+    extraction = replace(extraction, events=tuple(sorted([*extraction.events, *known], key=Event.sort_key)))
+    filtered = filter_events(extraction.events, catalog, context, settings.margin_us, trace)
+    symptoms = materialise(filtered.events, catalog.symptoms, filtered.context)
+    refinement = begin(symptoms, catalog, context)
+    refinement.failures.extend(filtered.failures)
+    for stage in _BEFORE_OUTCOME:
+        refine(refinement, stage, catalog, context, filtered.events, trace)
+    state, outcome = _outcome(refinement, evidence, trace)
+    refine(refinement, RefineStage.POST_OUTCOME, catalog, context, filtered.events, trace, outcome.sub_domain)
+    outcome = _after(outcome, state, refinement, trace)
+    return report(evidence, extraction, refinement, outcome, state, filtered.out_of_window, catalog, settings, trace)
+
+
+def _outcome(refinement: Refinement, evidence: Evidence, trace: Trace) -> tuple[TerminalState, Outcome]:
+    state = terminal_state(evidence.context, tuple(refinement.symptoms.values()), refinement.active())
+    outcome = decide_outcome(state, refinement.roots(), refinement.active())
+    trace.add("outcome", "terminal-state", FIRED, decision=state.value)
+    trace.add("outcome", "outcome-mapping", FIRED, decision=outcome.sub_domain.value, reason=outcome.reason)
+    if state is TerminalState.COMPLETED:
+        for symptom in refinement.active():
+            if symptom.type.role is not Role.CONTEXT:
+                refinement.demoted[symptom.id] = Demotion(
+                    "outcome-mapping", None, "the attempt completed in spite of it"
+                )
+    return state, outcome
+
+
+def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, trace: Trace) -> Outcome:
+    """The outcome once more, if a rule of POST_OUTCOME set a root aside or moved it."""
+    again = decide_outcome(state, refinement.roots(), refinement.active())
+    if again != outcome:
+        trace.add("post_outcome", "outcome-mapping", FIRED, decision=again.sub_domain.value, reason=again.reason)
+    return again

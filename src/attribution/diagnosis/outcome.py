@@ -1,0 +1,139 @@
+"""Outcome mapping: how the attempt ended, and which roots, if any, are named as its cause."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from attribution.contracts.context import ExecutionContext
+from attribution.contracts.vocabulary import Confidence, Role, SubDomain, TerminalState
+from attribution.events.moment import Order
+from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
+
+_SCHEDULER_STATES = {
+    # Slurm job states (sacct, long form), the first word of what the scheduler prints
+    "BOOT_FAIL": TerminalState.NODE_FAILED,
+    "CANCELLED": TerminalState.CANCELLED,
+    "COMPLETED": TerminalState.COMPLETED,
+    "COMPLETING": TerminalState.RUNNING,
+    "CONFIGURING": TerminalState.RUNNING,
+    "DEADLINE": TerminalState.TIMED_OUT,
+    "FAILED": TerminalState.FAILED,
+    "LAUNCH_FAILED": TerminalState.LAUNCH_FAILED,
+    "NODE_FAIL": TerminalState.NODE_FAILED,
+    "OUT_OF_MEMORY": TerminalState.OUT_OF_MEMORY,
+    "PREEMPTED": TerminalState.PREEMPTED,
+    "RECONFIG_FAIL": TerminalState.LAUNCH_FAILED,
+    "REVOKED": TerminalState.CANCELLED,
+    "RUNNING": TerminalState.RUNNING,
+    "SUSPENDED": TerminalState.RUNNING,
+    "TIMEOUT": TerminalState.TIMED_OUT,
+    # Kubernetes phases and conditions
+    "DEADLINEEXCEEDED": TerminalState.TIMED_OUT,
+    "EVICTED": TerminalState.PREEMPTED,
+    "OOMKILLED": TerminalState.OUT_OF_MEMORY,
+    "SUCCEEDED": TerminalState.COMPLETED,
+    "COMPLETE": TerminalState.COMPLETED,
+}
+
+_TAKEN_BY_SCHEDULER = (
+    TerminalState.PREEMPTED,
+    TerminalState.NODE_FAILED,
+    TerminalState.TIMED_OUT,
+    TerminalState.CANCELLED,
+)
+"""States that the scheduler brings about, in the order in which they count."""
+
+_FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
+
+STATES_WITHOUT_BLAME = frozenset({TerminalState.CANCELLED, TerminalState.TIMED_OUT, TerminalState.PREEMPTED})
+"""Endings for which no node is excluded and no hardware action proposed."""
+
+
+def scheduler_state(context: ExecutionContext) -> TerminalState | None:
+    """What the scheduler's own word for the end means, or None where it gave none that is known."""
+    words = (context.scheduler_state or "").replace("+", "").split()
+    return _SCHEDULER_STATES.get(words[0].upper()) if words else None
+
+
+def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], active: Sequence[Symptom]) -> TerminalState:
+    """How the attempt ended, by the written order of precedence of the taxonomy."""
+    said = scheduler_state(context)
+    proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and s.type.role is not Role.CONTEXT}
+    claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
+    own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
+    for state in _TAKEN_BY_SCHEDULER:
+        if said is state or state in proven:
+            # A job that failed and was then swept up by the site's cancel is `failed`.
+            swept_up = state is TerminalState.CANCELLED and own_failure
+            return TerminalState.FAILED if swept_up else state
+    for state in _FROM_EVIDENCE:
+        if said is state or state in proven:
+            return state
+    if said in {TerminalState.COMPLETED, TerminalState.RUNNING}:
+        return said
+    if said is TerminalState.FAILED or context.signal or context.exit_code:
+        return TerminalState.FAILED
+    if context.exit_code == 0:
+        return TerminalState.COMPLETED
+    return _from_logs(active, claimed, proven)
+
+
+def _taken(symptom: Symptom) -> bool:
+    return symptom.type.terminal_state in _TAKEN_BY_SCHEDULER
+
+
+def _from_logs(
+    active: Sequence[Symptom], claimed: set[TerminalState], proven: set[TerminalState]
+) -> TerminalState:
+    ending = [s for s in active if s.type.role is not Role.CONTEXT and s.type.ends_job in ENDS_JOB[:2]]
+    if TerminalState.COMPLETED in claimed and TerminalState.FAILED not in proven:
+        finished = [s for s in active if s.type.terminal_state is TerminalState.COMPLETED]
+        if all(symptom_order(done, s) is Order.BEFORE for done in finished for s in ending):
+            return TerminalState.COMPLETED
+    if TerminalState.FAILED in proven or ending:
+        return TerminalState.FAILED
+    if TerminalState.RUNNING in claimed:
+        return TerminalState.RUNNING
+    return TerminalState.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the roots come to. `causes` pairs each named root with its confidence, the one that counts first."""
+
+    sub_domain: SubDomain
+    causes: tuple[tuple[Symptom, Confidence], ...]
+    reason: str
+
+
+def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom]) -> Outcome:
+    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous."""
+    if state is TerminalState.COMPLETED:
+        return Outcome(SubDomain.NONE, (), "the attempt completed")
+    if not roots:
+        seen = any(s.type.role is Role.EFFECT for s in active)
+        reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"
+        return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
+    places = {_sub_domain(root) for root in roots}
+    if len(places) == 1:
+        confidence = Confidence.SINGLE if len(roots) == 1 else Confidence.COMPOUND
+        reason = "one root is left" if len(roots) == 1 else f"{len(roots)} roots are left, all of one kind"
+        return Outcome(places.pop(), tuple((root, confidence) for root in roots), reason)
+    return _of_several(roots)
+
+
+def _of_several(roots: Sequence[Symptom]) -> Outcome:
+    ending = [root for root in roots if root.type.ends_job in ENDS_JOB[:2]]
+    for root in ending:
+        rivals = [other for other in roots if _sub_domain(other) is not _sub_domain(root)]
+        if all(symptom_order(root, other) is Order.BEFORE for other in rivals):
+            kin = [other for other in roots if _sub_domain(other) is _sub_domain(root)]
+            confidence = Confidence.SINGLE if len(kin) == 1 else Confidence.COMPOUND
+            named = [(item, confidence) for item in kin] + [(item, Confidence.ONE_OF_SEVERAL) for item in rivals]
+            return Outcome(_sub_domain(root), tuple(named), "it came provably before the other roots")
+    reason = f"{len(roots)} roots of different kinds are left, and their clocks prove no order"
+    return Outcome(SubDomain.AMBIGUOUS, tuple((root, Confidence.ONE_OF_SEVERAL) for root in roots), reason)
+
+
+def _sub_domain(symptom: Symptom) -> SubDomain:
+    assert symptom.type.sub_domain is not None, f"cause {symptom.name} has no sub_domain"
+    return symptom.type.sub_domain

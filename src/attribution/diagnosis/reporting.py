@@ -1,0 +1,351 @@
+"""Phase 4: plain functions assemble the answer from what the phases before it left."""
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from attribution.bundle.evidence import Evidence
+from attribution.contracts.diagnosis import (
+    Alternative,
+    CatalogIdentity,
+    Cause,
+    DemotedBy,
+    Diagnosis,
+    FirstFailure,
+    Impact,
+)
+from attribution.contracts.diagnosis import Device as DeviceModel
+from attribution.contracts.diagnosis import Evidence as EvidenceModel
+from attribution.contracts.diagnosis import Sample as SampleModel
+from attribution.contracts.diagnosis import Symptom as SymptomModel
+from attribution.contracts.vocabulary import (
+    GATED_ACTIONS,
+    Action,
+    Confidence,
+    Role,
+    Source,
+    SubDomain,
+    SymptomStatus,
+    TerminalState,
+    domain_of,
+)
+from attribution.diagnosis.coverage import coverage, untestable
+from attribution.diagnosis.outcome import STATES_WITHOUT_BLAME, Outcome
+from attribution.diagnosis.refinement import Demotion, Refinement, explained_count
+from attribution.diagnosis.settings import Settings
+from attribution.diagnosis.trace import Trace
+from attribution.diagnosis.wording import place_of, summary, why, would_decide
+from attribution.events.event import Device, Event
+from attribution.events.moment import SECOND, Basis, Moment
+from attribution.events.symptom import ENDS_JOB, Symptom
+from attribution.extraction.extract import Extraction
+from attribution.extraction.masking import mask
+from attribution.rules.model import Catalog
+
+_MAX_EVIDENCE = 3
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_UNTRUSTED = frozenset({Source.APPLOG, Source.FLIGHT_RECORDER})
+"""Sources that the job itself writes: a line in them proves nothing against a node."""
+
+
+def report(
+    evidence: Evidence,
+    extraction: Extraction,
+    refinement: Refinement,
+    outcome: Outcome,
+    state: TerminalState,
+    out_of_window: Sequence[Event],
+    catalog: Catalog,
+    settings: Settings,
+    trace: Trace,
+) -> Diagnosis:
+    """The diagnosis of one attempt."""
+    covered = coverage(extraction, out_of_window)
+    gaps = untestable(covered, evidence.context, catalog, refinement, extraction)
+    excluded, held_back = exclude_nodes(outcome, state, evidence, settings)
+    if held_back:
+        trace.add("report", "exclude-nodes", "abstained", reason=held_back)
+    explained = explained_count(refinement)
+    causes = tuple(_cause(s, c, outcome, explained, state, excluded) for s, c in _sorted_causes(outcome))
+    symptoms = tuple(_symptom(s, refinement.demoted.get(s.id)) for s in _listed(refinement))
+    cited = [event for s in refinement.symptoms.values() for event in decisive_events(s)]
+    first = _first_failure(refinement)
+    settled = would_decide(outcome, gaps, first, evidence.context)
+    return Diagnosis(
+        workload_id=evidence.context.workload_id,
+        attempt=evidence.context.attempt,
+        terminal_state=state,
+        domain=domain_of(outcome.sub_domain),
+        sub_domain=outcome.sub_domain,
+        summary=summary(state, outcome, refinement, explained),
+        causes=causes,
+        affected_nodes=_nodes(s for s, _ in outcome.causes),
+        interesting_nodes=_interesting(outcome, refinement),
+        exclude_nodes=excluded,
+        first_failure=first and _first_failure_model(first),
+        impact=_impact(refinement),
+        symptoms=symptoms,
+        evidence=_evidence(cited),
+        alternatives=_alternatives(outcome, refinement, settings.alternatives),
+        untestable=gaps,
+        would_decide=settled,
+        actions=_actions(outcome, causes, state, excluded),
+        inferred=evidence.context.inferred,
+        coverage=covered,
+        trace=trace.entries(),
+        catalog=CatalogIdentity(version=catalog.version, digest=catalog.digest),
+        input_digest=input_digest(evidence, extraction),
+    )
+
+
+# --- causes -------------------------------------------------------------------------------------------------------
+
+
+def _sorted_causes(outcome: Outcome) -> list[tuple[Symptom, Confidence]]:
+    """Those of the named sub_domain first, then by whether they end jobs, time, id."""
+
+    def key(item: tuple[Symptom, Confidence]) -> tuple[bool, bool, object, str]:
+        symptom, _ = item
+        ends = symptom.type.ends_job in ENDS_JOB[:2]
+        return symptom.type.sub_domain is not outcome.sub_domain, not ends, symptom.sort_key(), symptom.id
+
+    return sorted(outcome.causes, key=key)
+
+
+def _cause(
+    symptom: Symptom,
+    confidence: Confidence,
+    outcome: Outcome,
+    explained: Mapping[str, int],
+    state: TerminalState,
+    excluded: Sequence[str],
+) -> Cause:
+    assert symptom.type.sub_domain is not None
+    return Cause(
+        symptom=symptom.name,
+        meaning=symptom.type.meaning,
+        sub_domain=symptom.type.sub_domain,
+        node=symptom.node,
+        device=_device(symptom.device),
+        rank=symptom.rank,
+        at=instant(symptom.first.moment),
+        confidence=confidence,
+        why=why(symptom, confidence, outcome, explained.get(symptom.id, 0)),
+        rule=symptom.first.rule,
+        evidence_ids=tuple(event.id for event in decisive_events(symptom)),
+        actions=_allowed(symptom.type.actions, confidence, state, symptom.node in excluded),
+    )
+
+
+def _allowed(
+    actions: Sequence[Action], confidence: Confidence, state: TerminalState, excluded: bool
+) -> tuple[Action, ...]:
+    """The actions that the evidence carries: nothing drastic where it is one of several, or a person ended the job."""
+    gated = confidence is Confidence.ONE_OF_SEVERAL or state in STATES_WITHOUT_BLAME
+    found = [a for a in actions if not (gated and a in GATED_ACTIONS)]
+    return tuple(a for a in found if a is not Action.RESTART_ELSEWHERE or excluded)
+
+
+def _actions(
+    outcome: Outcome, causes: Sequence[Cause], state: TerminalState, excluded: Sequence[str]
+) -> tuple[Action, ...]:
+    """What to do about the attempt as a whole, most direct first."""
+    if outcome.sub_domain is SubDomain.NONE:
+        return (Action.NONE,)
+    named = [c for c in causes if c.sub_domain is outcome.sub_domain] or list(causes)
+    found = [Action.RESTART_ELSEWHERE] if excluded and state not in STATES_WITHOUT_BLAME else []
+    found += [action for cause in named for action in cause.actions]
+    if outcome.sub_domain in {SubDomain.AMBIGUOUS, SubDomain.INSUFFICIENT_EVIDENCE}:
+        found = [Action.COLLECT_MORE, *(a for a in found if a in {Action.RUN_DIAGNOSTICS, Action.RETRY_LATER})]
+    return tuple(dict.fromkeys(found))
+
+
+def exclude_nodes(
+    outcome: Outcome, state: TerminalState, evidence: Evidence, settings: Settings
+) -> tuple[tuple[str, ...], str]:
+    """The nodes that a recovery system may avoid, and why more are not named, if any were held back."""
+    guessed = {s.key.node for s in evidence.streams if s.node_is_guess}
+    found: set[str] = set()
+    doubtful: set[str] = set()
+    for symptom, confidence in outcome.causes:
+        if not symptom.type.node_scoped or symptom.node is None or confidence is Confidence.ONE_OF_SEVERAL:
+            continue
+        trusted = any(event.key.source not in _UNTRUSTED for event in symptom.events)
+        (found if trusted and symptom.node not in guessed else doubtful).add(symptom.node)
+    if state in STATES_WITHOUT_BLAME and found:
+        return (), f"an attempt that ended {state.value} excludes no node"
+    limit = max(1, math.floor(len(evidence.context.nodes) * settings.exclude_share))
+    if len(found) > limit:
+        return (), f"{len(found)} nodes carry the cause, more than {limit}: this looks systemic"
+    if doubtful - found:
+        held = ", ".join(sorted(doubtful - found))
+        return tuple(sorted(found)), f"{held}: only the job's own log, or a name that is a guess, speaks against it"
+    return tuple(sorted(found)), ""
+
+
+# --- symptoms and evidence ----------------------------------------------------------------------------------------
+
+
+def decisive_events(symptom: Symptom) -> tuple[Event, ...]:
+    """At most three events that stand for a symptom: the first, then the next ones of other streams, then the last."""
+    chosen = [symptom.first]
+    for event in symptom.events[1:]:
+        if len(chosen) == _MAX_EVIDENCE - 1:
+            break
+        if event.key not in {c.key for c in chosen}:
+            chosen.append(event)
+    if symptom.last.id not in {c.id for c in chosen}:
+        chosen.append(symptom.last)
+    return tuple(chosen)
+
+
+def _listed(refinement: Refinement) -> list[Symptom]:
+    return sorted(refinement.symptoms.values(), key=lambda s: (s.sort_key(), s.id))
+
+
+def _symptom(symptom: Symptom, demotion: Demotion | None) -> SymptomModel:
+    demoted_by = None
+    if demotion:
+        by = demotion.by
+        demoted_by = DemotedBy(rule=demotion.rule, symptom=by and by.name, node=by and by.node, reason=demotion.reason)
+    last = max((m.us for e in symptom.events if (m := e.until or e.moment)), default=None)
+    ranks = symptom.ranks
+    return SymptomModel(
+        symptom=symptom.name,
+        role=symptom.type.role,
+        node=symptom.node,
+        device=_device(symptom.device),
+        rank=symptom.rank,
+        ranks=len(ranks),
+        status=SymptomStatus.DEMOTED if demotion else SymptomStatus.ACTIVE,
+        demoted_by=demoted_by,
+        count=symptom.count,
+        first_at=instant(symptom.first.moment),
+        last_at=_instant_us(last, symptom.first.moment),
+        evidence_ids=tuple(event.id for event in decisive_events(symptom)),
+    )
+
+
+def _evidence(events: Iterable[Event]) -> tuple[EvidenceModel, ...]:
+    unique = {event.id: event for event in events}
+    return tuple(_evidence_item(event) for event in sorted(unique.values(), key=Event.sort_key))
+
+
+def _evidence_item(event: Event) -> EvidenceModel:
+    uncertainty = event.moment.uncertainty_us() if event.moment else None
+    return EvidenceModel(
+        id=event.id,
+        source=event.key.source,
+        node=event.key.node,
+        rank=event.rank,
+        stream=event.key.stream,
+        line=event.line,
+        offset=event.offset,
+        at=instant(event.moment),
+        at_uncertainty_secs=None if uncertainty is None else uncertainty / SECOND,
+        text=event.text,
+        before=tuple(_context_line(line) for line in event.before[-10:]),
+        after=tuple(_context_line(line) for line in event.after[:10]),
+        fields=dict(event.fields),
+        rule=event.rule,
+        samples=tuple(SampleModel(at=_at(sample.us), value=sample.value) for sample in event.samples),
+    )
+
+
+def _context_line(raw: bytes) -> str:
+    text, _ = mask(raw[:1200].decode("utf-8", "replace"))
+    return text if len(text) <= 300 else text[:299] + "…"
+
+
+def _first_failure(refinement: Refinement) -> Symptom | None:
+    seen = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT]
+    return min(seen, key=lambda s: (s.sort_key(), s.id), default=None)
+
+
+def _first_failure_model(first: Symptom) -> FirstFailure:
+    return FirstFailure(
+        symptom=first.name,
+        node=first.node,
+        rank=first.rank,
+        at=instant(first.first.moment),
+        evidence_id=first.first.id,
+    )
+
+
+def _impact(refinement: Refinement) -> Impact:
+    shown = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT]
+    ranks = {rank for s in shown for rank in s.ranks}
+    gpus = {(s.node, pci) for s in shown if s.device and (pci := s.device.get("pci"))}
+    return Impact(nodes=len(_nodes(shown)), ranks=len(ranks), gpus=len(gpus))
+
+
+def _nodes(symptoms: Iterable[Symptom]) -> tuple[str, ...]:
+    return tuple(sorted({s.node for s in symptoms if s.node}))
+
+
+def _interesting(outcome: Outcome, refinement: Refinement) -> tuple[str, ...]:
+    bad = set(_nodes(s for s, _ in outcome.causes))
+    aside = [s for s in refinement.symptoms.values() if s.id in refinement.demoted]
+    return tuple(node for node in _nodes(aside) if node not in bad)
+
+
+def _alternatives(outcome: Outcome, refinement: Refinement, limit: int) -> tuple[Alternative, ...]:
+    """Causes that were considered and are not named: set aside ones first seen first, then rivals that still stand."""
+    named = {symptom.id for symptom, _ in outcome.causes}
+    found: list[Alternative] = []
+    for symptom in _listed(refinement):
+        if symptom.type.role is not Role.CAUSE or symptom.type.sub_domain is None:
+            continue
+        demotion = refinement.demoted.get(symptom.id)
+        rival = symptom.id in named and outcome.sub_domain is SubDomain.AMBIGUOUS
+        if demotion is None and not rival:
+            continue
+        because = demotion.reason if demotion else f"nothing in the evidence rules it out on {place_of(symptom)}"
+        ids = decisive_events(demotion.by if demotion and demotion.by else symptom)
+        found.append(
+            Alternative(
+                symptom=symptom.name,
+                sub_domain=symptom.type.sub_domain,
+                node=symptom.node,
+                ruled_out=demotion is not None,
+                because=because,
+                evidence_ids=tuple(event.id for event in ids),
+            )
+        )
+    return tuple(found[:limit])
+
+
+# --- small help ---------------------------------------------------------------------------------------------------
+
+
+def instant(moment: Moment | None) -> datetime | None:
+    """The reading as an instant, or None where it names none. A zone-less one is shown as if it were UTC."""
+    if moment is None or moment.basis in {Basis.BOOT, Basis.YEARLESS}:
+        return None
+    return _at(moment.us)
+
+
+def _instant_us(us: int | None, like: Moment | None) -> datetime | None:
+    if us is None or like is None or like.basis in {Basis.BOOT, Basis.YEARLESS}:
+        return None
+    return _at(us)
+
+
+def _at(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def _device(device: Device | None) -> DeviceModel | None:
+    return None if device is None else DeviceModel(kind=device.kind, ids=dict(device.ids))
+
+
+def input_digest(evidence: Evidence, extraction: Extraction) -> str:
+    """Names the evidence: the context, the ids of its events, and how many bytes each stream held."""
+    digest = hashlib.blake2b(digest_size=16)
+    digest.update(evidence.context.model_dump_json().encode())
+    for event_id in sorted(event.id for event in extraction.events):
+        digest.update(event_id.encode())
+    for item in extraction.reports:
+        digest.update(repr((item.stream.key.sort_key(), item.status.value, item.tally.bytes)).encode())
+    return digest.hexdigest()

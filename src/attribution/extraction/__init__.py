@@ -1,0 +1,1 @@
+"""Observations become events: scanning, line normalisation, joining, decoders, metric conditions."""

@@ -1,0 +1,268 @@
+"""Phase 1: the streams of an attempt become events, and a record of what was read."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import BytesIO
+
+import msgspec
+
+from attribution.bundle.evidence import LINE_FORMATS, Evidence, EvidenceStream, Segment, StreamKey
+from attribution.contracts.vocabulary import METRIC_SOURCES, Format, Source, Status
+from attribution.events.event import Device, Event, event_id, freeze
+from attribution.events.moment import Basis, Moment
+from attribution.extraction.clock import ClockRules
+from attribution.extraction.conditions import Above, Below, Blank, Increase, Span, find
+from attribution.extraction.envelopes import explode_loki
+from attribution.extraction.names import NodeNames
+from attribution.extraction.ruleset import RuleSets
+from attribution.extraction.scanner import Limits, Scan, scan_stream
+from attribution.extraction.series import Series, host_of, merge, read_series
+from attribution.extraction.windows import Tally
+from attribution.rules.model import MetricExtractor
+from attribution.rules.schema import When
+
+PARALLEL_BYTES = 8 << 20
+"""Streams are scanned in parallel when they hold at least this much."""
+
+MAX_METRIC_BYTES = 256 << 20
+"""Bytes of one metric document; a larger one is not read, and coverage says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReport:
+    """What was read of one stream."""
+
+    stream: EvidenceStream
+    status: Status
+    reason: str | None
+    tally: Tally
+    first: Moment | None = None
+    last: Moment | None = None
+    masked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The events of an attempt in total order. `failures` are (rule id, error) of rules that raised, counted."""
+
+    events: tuple[Event, ...]
+    reports: tuple[StreamReport, ...]
+    failures: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+
+DEFAULT_LIMITS = Limits()
+
+
+def extract(
+    evidence: Evidence, rules: RuleSets, limits: Limits = DEFAULT_LIMITS, workers: int | None = None
+) -> Extraction:
+    """All events of all streams. The number of workers changes the time it takes, never the result."""
+    names = NodeNames(evidence.context)
+    lines = [s for s in evidence.streams if s.key.source not in METRIC_SOURCES]
+    metrics = [s for s in evidence.streams if s.key.source in METRIC_SOURCES]
+    scans = _scan_all(lines, evidence, rules, names, limits, workers)
+    events = [event for scan in scans for event in scan.events]
+    reports = [_report(stream, scan) for stream, scan in zip(lines, scans, strict=True)]
+    failures: dict[tuple[str, str], int] = {}
+    for scan in scans:
+        for failure in scan.failures:
+            failures[failure] = failures.get(failure, 0) + 1
+    metric_events, metric_reports = _metrics(metrics, rules.catalog.metrics, names)
+    return Extraction(
+        events=tuple(sorted([*events, *metric_events], key=Event.sort_key)),
+        reports=tuple(sorted([*reports, *metric_reports], key=lambda r: r.stream.key.sort_key())),
+        failures=dict(sorted(failures.items())),
+    )
+
+
+def _scan_all(
+    streams: Sequence[EvidenceStream],
+    evidence: Evidence,
+    rules: RuleSets,
+    names: NodeNames,
+    limits: Limits,
+    workers: int | None,
+) -> list[Scan]:
+    for source in sorted({stream.key.source for stream in streams}):
+        rules[source]  # built here, so that no two threads build it
+
+    def one(stream: EvidenceStream) -> Scan:
+        clock = ClockRules.of(stream.clock, evidence.context)
+        readable = _as_lines(stream)
+        if readable is None:
+            return Scan()
+        return scan_stream(readable, rules[stream.key.source], clock, names, limits)
+
+    size = sum(segment.size or 0 for stream in streams for segment in stream.segments)
+    workers = workers or (os.cpu_count() or 1 if size >= PARALLEL_BYTES else 1)
+    if workers == 1 or len(streams) < 2:
+        return [one(stream) for stream in streams]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(one, streams))
+
+
+def _as_lines(stream: EvidenceStream) -> EvidenceStream | None:
+    """The stream as one that can be scanned, or None where its format is no lines."""
+    if stream.format in LINE_FORMATS:
+        return stream
+    if stream.format is not Format.RAW_LOKI_STREAMS:
+        return None
+    segments = tuple(_loki_segment(segment) for segment in stream.segments)
+    return EvidenceStream(key=stream.key, segments=segments, clock=stream.clock)
+
+
+def _loki_segment(segment: Segment) -> Segment:
+    def opened() -> BytesIO:
+        with segment.open() as source:
+            entries = explode_loki(source.read())
+            records = [
+                msgspec.json.encode({"time": ns / 1e9, "host": _host_label(labels), "message": line})
+                for ns, labels, line in entries
+            ]
+        return BytesIO(b"\n".join(records))
+
+    return Segment(segment.offset, segment.first_line, opened)
+
+
+_HOST_LABELS = ("hostname", "host", "node", "node_name", "nodename", "instance")
+
+
+def _host_label(labels: Mapping[str, str]) -> str | None:
+    return next((labels[name] for name in _HOST_LABELS if labels.get(name)), None)
+
+
+def _report(stream: EvidenceStream, scan: Scan) -> StreamReport:
+    status, reason, tally = stream.status, stream.reason, scan.tally
+    if stream.format not in LINE_FORMATS | {Format.RAW_LOKI_STREAMS}:
+        status, reason = Status.SKIPPED, reason or f"the format {stream.format.value} is not examined by this version"
+    elif tally.damage:
+        status = Status.PARTIAL if tally.bytes else Status.ERROR
+        reason = reason or tally.damage
+    elif status is Status.OK and tally.bytes == 0:
+        status = Status.EMPTY
+    return StreamReport(stream, status, reason, tally, scan.first, scan.last, scan.masked)
+
+
+# --- metrics ------------------------------------------------------------------------------------------------------
+
+
+def _metrics(
+    streams: Sequence[EvidenceStream], rules: Sequence[MetricExtractor], names: NodeNames
+) -> tuple[list[Event], list[StreamReport]]:
+    series: dict[tuple[Source, str | None], list[tuple[Series, StreamKey]]] = {}
+    reports = []
+    for stream in streams:
+        found, report = _read_metrics(stream)
+        reports.append(report)
+        for item in found:
+            node = names.known(host_of(item, {})) or stream.key.node or names.resolve(host_of(item, {}))
+            series.setdefault((stream.key.source, node), []).append((item, stream.key))
+    events: list[Event] = []
+    for (source, node), items in sorted(series.items(), key=lambda item: (item[0][0], item[0][1] or "")):
+        keys = {_identity(item): key for item, key in sorted(items, key=lambda i: i[1].sort_key(), reverse=True)}
+        whole = merge(item for item, _ in items)
+        for rule in rules:
+            if source in rule.extract.sources:
+                events += _metric_events(rule, whole, node, keys)
+    return events, reports
+
+
+def _identity(series: Series) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return series.name, series.labels
+
+
+def _read_metrics(stream: EvidenceStream) -> tuple[tuple[Series, ...], StreamReport]:
+    tally = Tally()
+    found: list[Series] = []
+    for segment in stream.segments:
+        try:
+            with segment.open() as source:
+                body = source.read(MAX_METRIC_BYTES + 1)
+        except (OSError, EOFError) as error:
+            tally.damage = str(error)
+            continue
+        tally.bytes += len(body)
+        tally.lines += body.count(b"\n") + (bool(body) and not body.endswith(b"\n"))
+        if len(body) > MAX_METRIC_BYTES:
+            tally.damage = f"holds more than {MAX_METRIC_BYTES >> 20} MiB of samples"
+            continue
+        series, unreadable = read_series(body)
+        found += series
+        tally.unreadable += unreadable
+    status, reason = stream.status, stream.reason
+    if tally.damage:
+        status, reason = Status.PARTIAL if found else Status.ERROR, reason or tally.damage
+    elif status is Status.OK and not found:
+        status = Status.EMPTY
+        if tally.bytes:
+            status, reason = Status.ERROR, reason or "holds no Prometheus samples"
+    times = [sample.us for item in found for sample in item.samples]
+    first = Moment(min(times), 1, Basis.UTC) if times else None
+    last = Moment(max(times), 1, Basis.UTC) if times else None
+    return tuple(found), StreamReport(stream, status, reason, tally, first, last)
+
+
+def _metric_events(
+    rule: MetricExtractor,
+    series: Sequence[Series],
+    node: str | None,
+    keys: Mapping[tuple[str, tuple[tuple[str, str], ...]], StreamKey],
+) -> Iterable[Event]:
+    condition = condition_of(rule.extract.when)
+    for item in series:
+        if item.name not in rule.extract.metric:
+            continue
+        labels = dict(item.labels)
+        key = keys[_identity(item)]
+        for number, span in enumerate(find(condition, item, series)):
+            yield _metric_event(rule, item, labels, span, number, node, key)
+
+
+def _metric_event(
+    rule: MetricExtractor,
+    item: Series,
+    labels: Mapping[str, str],
+    span: Span,
+    number: int,
+    node: str | None,
+    key: StreamKey,
+) -> Event:
+    device = None
+    if rule.extract.device:
+        ids = {
+            name: next((labels[label] for label in choices if labels.get(label)), None)
+            for name, choices in rule.extract.device.ids.items()
+        }
+        device = Device.of(rule.extract.device.kind, **ids)
+    name = item.name + "{" + ",".join(f'{k}="{v}"' for k, v in item.labels) + "}"
+    first = next((index for index, sample in enumerate(item.samples) if sample in span.samples), 0)
+    return Event(
+        id=event_id(key, name.encode(), number, rule.symptom),
+        symptom=rule.symptom,
+        rule=rule.info.id,
+        key=key,
+        node=node,
+        rank=None,
+        # A run that was on when the series began has no known start, so its time proves no order.
+        moment=None if span.open_start else Moment(span.at_us - span.width_us, max(1, span.width_us), Basis.UTC),
+        line=first + 1,
+        offset=0,
+        text=f"{name} {span.value}",
+        device=device if device and device.ids else None,
+        fields=freeze({"metric": item.name, "value": span.value, **{name: labels.get(name) for name in rule.keep}}),
+        samples=span.samples,
+    )
+
+
+def condition_of(when: When) -> Increase | Above | Below | Blank:
+    """The condition that a rule's `when` stands for."""
+    if when.increase is not None:
+        return Increase(when.increase)
+    if when.above is not None:
+        return Above(when.above, when.for_secs)
+    if when.below is not None:
+        return Below(when.below, when.for_secs)
+    assert when.blank_for_secs is not None
+    return Blank(when.blank_for_secs)

@@ -1,0 +1,70 @@
+"""A RuleSet is the extractors that read one source, with their gate and their compiled patterns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from attribution.contracts.vocabulary import Source
+from attribution.extraction.gate import Cache, Cut, Gate, build_gate, cuts_of, no_cache
+from attribution.rules import literals as proof
+from attribution.rules.loader import compile_pattern
+from attribution.rules.model import Catalog, Extractor
+
+
+@dataclass(slots=True)
+class RuleSet:
+    """Extractors of one source. `cuts[n]` says which rules a gate hit of number n concerns."""
+
+    rules: tuple[Extractor, ...]
+    cuts: tuple[Cut, ...]
+    gate: Gate
+    _patterns: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    _follow: dict[int, Any] = field(default_factory=dict)
+
+    def patterns(self, number: int) -> tuple[Any, ...]:
+        """The compiled patterns of a rule; compiled when first asked for, since most rules never hit."""
+        found = self._patterns.get(number)
+        if found is None:
+            found = self._patterns[number] = tuple(compile_pattern(p) for p in self.rules[number].patterns)
+        return found
+
+    def follow_pattern(self, number: int) -> Any:
+        """The compiled pattern of the joined lines, or None."""
+        pattern = self.rules[number].follow_pattern
+        if pattern is None:
+            return None
+        if number not in self._follow:
+            self._follow[number] = compile_pattern(pattern)
+        return self._follow[number]
+
+
+def rule_set(catalog: Catalog, source: Source, cache: Cache = no_cache) -> RuleSet:
+    """The extractors of a catalog that read `source`."""
+    rules = tuple(rule for rule in catalog.extractors if source in rule.sources)
+    cuts = cuts_of(
+        (number, literal, any(proof.ignores_case(pattern) for pattern in rule.patterns))
+        for number, rule in enumerate(rules)
+        for literal in rule.literals
+    )
+    return RuleSet(rules, cuts, build_gate(cuts, cache))
+
+
+class RuleSets(Mapping[Source, RuleSet]):
+    """The rule sets of a catalog, each built when a stream of its source is first scanned."""
+
+    def __init__(self, catalog: Catalog, cache: Cache = no_cache) -> None:
+        self.catalog = catalog
+        self._cache = cache
+        self._sets: dict[Source, RuleSet] = {}
+
+    def __getitem__(self, source: Source) -> RuleSet:
+        found = self._sets.get(source)
+        if found is None:
+            found = self._sets[source] = rule_set(self.catalog, source, self._cache)
+        return found
+
+    def __iter__(self) -> Any:
+        return iter(Source)
+
+    def __len__(self) -> int:
+        return len(Source)

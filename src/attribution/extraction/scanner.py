@@ -1,0 +1,423 @@
+"""Scans one stream: one pass over its bytes, and only lines that the gate points at become objects."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from attribution.bundle.evidence import EvidenceStream, Segment
+from attribution.events.event import Event, event_id, freeze
+from attribution.events.moment import Moment
+from attribution.extraction.clock import ClockRules
+from attribution.extraction.envelopes import unwrap
+from attribution.extraction.lines import Line, peel
+from attribution.extraction.masking import mask
+from attribution.extraction.names import NodeNames
+from attribution.extraction.ruleset import RuleSet
+from attribution.extraction.windows import Tally, Window, windows
+from attribution.rules.api import Finding, Match
+from attribution.rules.model import Extractor
+
+MAX_EXAMINED = 16 << 10
+"""Bytes of a line that patterns see; of a longer line, those around the hit."""
+
+MAX_TEXT = 2000
+"""Characters of a line that evidence keeps."""
+
+MAX_FIELD = 300
+"""Characters of a field."""
+
+MAX_DIFFERENT_LINES = 100_000
+"""Different event lines of one stream whose repetitions are counted."""
+
+CONTEXT_LINES = 5
+"""Lines kept before and after an event."""
+
+_CONTEXT_BYTES = 1500
+_TRACEBACK_LINES = 400
+_LOOKAHEAD_BYTES = 64 << 10
+_CLOCK_LINES = 200
+_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a flood is kept: events of one rule and stream, beyond which only the extremes and a count stay."""
+
+    events_per_rule: int = 1000
+
+
+@dataclass(slots=True)
+class Overflow:
+    """What is kept of a rule's events beyond the limit."""
+
+    first: Event
+    last: Event
+    count: int = 1
+
+    def add(self, event: Event) -> None:
+        """Count one more event, and keep it if it is the earliest or the latest."""
+        self.count += 1
+        self.first = min(self.first, event, key=Event.sort_key)
+        self.last = max(self.last, event, key=Event.sort_key)
+
+
+@dataclass(slots=True)
+class Scan:
+    """What came of one stream. `failures` are (rule id, error) of rules that raised."""
+
+    events: list[Event] = field(default_factory=list)
+    tally: Tally = field(default_factory=Tally)
+    first: Moment | None = None
+    last: Moment | None = None
+    masked: int = 0
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+
+def scan_stream(stream: EvidenceStream, rules: RuleSet, clock: ClockRules, names: NodeNames, limits: Limits) -> Scan:
+    """All events of one text stream, in the order of their lines."""
+    scanner = _Scanner(stream, rules, clock, names, limits)
+    for segment in stream.segments:
+        scanner.segment(segment)
+    return scanner.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """One line in a window: its bounds and what it says."""
+
+    start: int
+    end: int
+    line: Line
+
+
+class _Scanner:
+    def __init__(
+        self, stream: EvidenceStream, rules: RuleSet, clock: ClockRules, names: NodeNames, limits: Limits
+    ) -> None:
+        self._stream = stream
+        self._rules = rules
+        self._clock = clock
+        self._names = names
+        self._limits = limits
+        self._scan = Scan()
+        self._occurrences: dict[bytes, int] = {}
+        self._uncounted = 0
+        self._kept: dict[tuple[str, str], int] = {}
+        self._overflow: dict[tuple[str, str], Overflow] = {}
+        self._recent: Moment | None = None
+        self._recent_offset = -1
+
+    def segment(self, segment: Segment) -> None:
+        try:
+            source = segment.open()
+        except OSError as error:
+            self._scan.tally.damage = str(error)
+            return
+        with source:
+            for window in windows(source, segment.offset, segment.first_line, self._scan.tally):
+                if self._scan.first is None and window.base == segment.offset:
+                    self._scan.first = self._first_moment(window)
+                self._window(window)
+                if window.closed:
+                    self._scan.last = self._last_moment(window) or self._scan.last
+
+    def finish(self) -> Scan:
+        scan = self._scan
+        for overflow in self._overflow.values():
+            first, last = overflow.first, overflow.last
+            if first.id != last.id:
+                scan.events.append(first)
+                overflow.count -= 1
+            scan.events.append(replace(last, count=overflow.count))
+        if scan.last is None and self._recent is not None:
+            scan.last = self._recent
+        return scan
+
+    # --- lines that the gate points at --------------------------------------------------------------------------
+
+    def _window(self, window: Window) -> None:
+        text, fresh = window.text, window.fresh
+        hits = self._rules.gate.hits(memoryview(text)[fresh:] if fresh else text)
+        cuts = self._rules.cuts
+        start = end = -1
+        numbers: set[int] = set()
+        hit = 0
+        for cut, behind in hits:
+            position = fresh + behind
+            if position <= end:
+                numbers.update(cuts[cut].rules)
+                continue
+            if numbers and not self._line(window, start, end, hit, numbers):
+                return
+            hit = position
+            start = max(fresh, text.rfind(b"\n", 0, position - 1) + 1)
+            end = text.find(b"\n", position)
+            end = len(text) if end < 0 else end
+            numbers = set(cuts[cut].rules)
+        if numbers:
+            self._line(window, start, end, hit, numbers)
+
+    def _line(self, window: Window, start: int, end: int, hit: int, numbers: Iterable[int]) -> bool:
+        """Confirm the rules that may match a line; False if the window must be read on first."""
+        ordered = sorted(numbers)
+        if not window.closed and end + _LOOKAHEAD_BYTES > len(window.text):
+            needed = max(self._needed_lines(self._rules.rules[number]) for number in ordered)
+            if window.text.count(b"\n", end + 1) < needed:
+                window.examined = start
+                return False
+        spots = self._spots(window, start, end, hit)
+        for index, spot in enumerate(spots):
+            for number in ordered:
+                self._confirm(window, spots, index, spot, number)
+        moment = spots[0].line.moment
+        if moment is not None:
+            self._recent, self._recent_offset = moment, window.offset(start)
+        return True
+
+    @staticmethod
+    def _needed_lines(rule: Extractor) -> int:
+        return max(CONTEXT_LINES, rule.follow_lines * 4, _TRACEBACK_LINES if rule.traceback else 0)
+
+    def _spots(self, window: Window, start: int, end: int, hit: int) -> tuple[_Spot, ...]:
+        """What a line says: itself, or the lines inside its JSON record."""
+        low, high = start, end
+        if end - start > MAX_EXAMINED:
+            low = max(start, hit - MAX_EXAMINED // 2)
+            high = min(end, low + MAX_EXAMINED)
+        return tuple(_Spot(start, end, line) for line in self._read(window.text[low:high].decode("utf-8", "replace")))
+
+    def _read(self, text: str) -> tuple[Line, ...]:
+        line = peel(text, self._clock)
+        if line.message.startswith("{"):
+            return unwrap(text, self._clock) or (line,)
+        return (line,)
+
+    def _confirm(self, window: Window, spots: tuple[_Spot, ...], index: int, spot: _Spot, number: int) -> None:
+        rule = self._rules.rules[number]
+        message, masked = spot.line.message, 0
+        for pattern in self._rules.patterns(number):
+            found = pattern.search(message)
+            if found is None:
+                continue
+            clean_message, masked = mask(message)
+            if masked:
+                found = pattern.search(clean_message) or found
+            self._scan.masked += masked
+            self._matched(window, spots[index + 1 :], spot, number, rule, found.groupdict(), clean_message)
+            return
+
+    def _matched(
+        self,
+        window: Window,
+        inner: tuple[_Spot, ...],
+        spot: _Spot,
+        number: int,
+        rule: Extractor,
+        groups: dict[str, str | None],
+        message: str,
+    ) -> None:
+        joined = self._join(window, inner, spot, rule)
+        follow = tuple(mask(item.line.message)[0] for item in joined)
+        pattern = self._rules.follow_pattern(number)
+        if pattern is not None:
+            found = pattern.search("\n".join(follow))
+            if found is None:
+                return
+            groups = {**groups, **found.groupdict()}
+        line = spot.line
+        node = self._node(line)
+        rank = line.rank if line.rank is not None else self._stream.key.rank
+        match = Match(groups, message, self._stream.key.source, node, rank, follow)
+        decisive = joined[-1] if rule.traceback and joined else spot
+        last = joined[-1] if joined else spot
+        try:
+            findings = list(rule.find(match))
+        except Exception as error:  # a broken rule must not lose the diagnosis
+            self._scan.failures.append((rule.info.id, f"{type(error).__name__}: {error}"))
+            return
+        for finding in findings:
+            self._keep(self._event(window, rule, finding, spot, decisive, last, node, rank))
+
+    # --- joining ------------------------------------------------------------------------------------------------
+
+    def _join(self, window: Window, inner: tuple[_Spot, ...], spot: _Spot, rule: Extractor) -> tuple[_Spot, ...]:
+        if rule.traceback:
+            return _up_to_exception(self._following(window, inner, spot, _TRACEBACK_LINES))
+        if rule.follow_lines:
+            following = self._following(window, inner, spot, rule.follow_lines * 4)
+            return tuple(item for item, _ in zip(following, range(rule.follow_lines), strict=False))
+        return ()
+
+    def _following(self, window: Window, inner: tuple[_Spot, ...], spot: _Spot, limit: int) -> Iterator[_Spot]:
+        """The lines after a spot that the same writer wrote, among the next `limit` lines."""
+        if inner:
+            yield from inner
+            return
+        text, end = window.text, spot.end
+        stop = min(len(text), end + _LOOKAHEAD_BYTES)
+        for _ in range(limit):
+            start = end + 1
+            if start >= stop:
+                return
+            end = text.find(b"\n", start)
+            end = len(text) if end < 0 else end
+            for line in self._read(text[start : min(end, start + MAX_EXAMINED)].decode("utf-8", "replace")):
+                if line.writer == spot.line.writer:
+                    yield _Spot(start, end, line)
+
+    # --- events -------------------------------------------------------------------------------------------------
+
+    def _event(
+        self,
+        window: Window,
+        rule: Extractor,
+        finding: Finding,
+        spot: _Spot,
+        decisive: _Spot,
+        last: _Spot,
+        node: str | None,
+        rank: int | None,
+    ) -> Event:
+        text = window.text
+        raw = text[decisive.start : decisive.end]
+        salt = f"{finding.symptom}|{finding.discriminator}"
+        occurrence = self._occurrence(raw, salt)
+        shown, masked = mask(_display(raw))
+        self._scan.masked += masked
+        key = self._stream.key
+        return Event(
+            id=event_id(key, raw, occurrence, salt),
+            symptom=finding.symptom,
+            rule=rule.info.id,
+            key=key,
+            node=self._names.resolve(finding.node) or node,
+            rank=finding.rank if finding.rank is not None else rank,
+            moment=spot.line.moment or self._inherited(window, spot.start),
+            line=window.line_number(decisive.start) + 1,
+            offset=window.offset(decisive.start),
+            text=shown,
+            first_line=window.line_number(spot.start) + 1,
+            last_line=window.line_number(last.start) + 1,
+            writer=spot.line.writer,
+            device=finding.device,
+            fields=freeze({name: value and mask(value[:MAX_FIELD])[0] for name, value in finding.fields.items()}),
+            discriminator=finding.discriminator,
+            generic=rule.generic,
+            before=_context_before(text, decisive.start),
+            after=_context_after(text, last.end),
+        )
+
+    def _occurrence(self, raw: bytes, salt: str) -> int:
+        """How often this line said this before; in a flood of different lines, a number that is merely unique."""
+        digest = hashlib.blake2b(raw + salt.encode(), digest_size=8).digest()
+        occurrence = self._occurrences.get(digest, 0)
+        if occurrence or len(self._occurrences) < MAX_DIFFERENT_LINES:
+            self._occurrences[digest] = occurrence + 1
+            return occurrence
+        self._uncounted += 1
+        return MAX_DIFFERENT_LINES + self._uncounted
+
+    def _keep(self, event: Event) -> None:
+        slot = (event.rule, event.symptom)
+        kept = self._kept.get(slot, 0)
+        if kept < self._limits.events_per_rule:
+            self._kept[slot] = kept + 1
+            self._scan.events.append(event)
+        elif slot in self._overflow:
+            self._overflow[slot].add(event)
+        else:
+            self._overflow[slot] = Overflow(event, event)
+
+    def _node(self, line: Line) -> str | None:
+        return self._names.known(line.host) or self._stream.key.node or self._names.resolve(line.host)
+
+    # --- clocks -------------------------------------------------------------------------------------------------
+
+    def _inherited(self, window: Window, position: int) -> Moment | None:
+        """The time of the nearest earlier line that has one: a lower bound for the line at `position`."""
+        text, end = window.text, position - 1
+        for _ in range(_CLOCK_LINES):
+            if end <= 0 or window.offset(end) <= self._recent_offset:
+                break
+            start = text.rfind(b"\n", 0, end) + 1
+            moment = self._read(text[start : min(end, start + MAX_EXAMINED)].decode("utf-8", "replace"))[0].moment
+            if moment is not None:
+                self._recent, self._recent_offset = moment, window.offset(start)
+                break
+            end = start - 1
+        return None if self._recent is None else replace(self._recent, inherited=True)
+
+    def _first_moment(self, window: Window) -> Moment | None:
+        return _first(self._read(text)[0].moment for text in _heads(window.text))
+
+    def _last_moment(self, window: Window) -> Moment | None:
+        return _first(self._read(text)[0].moment for text in _tails(window.text))
+
+
+def _first(moments: Iterable[Moment | None]) -> Moment | None:
+    return next((moment for moment in moments if moment is not None), None)
+
+
+def _heads(text: bytes) -> Iterator[str]:
+    """The first lines of a window, cut short."""
+    start = 0
+    for _ in range(_CLOCK_LINES):
+        if start >= len(text):
+            return
+        end = text.find(b"\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
+        start = end + 1
+
+
+def _tails(text: bytes) -> Iterator[str]:
+    """The last lines of a window, last first, cut short."""
+    end = len(text)
+    for _ in range(_CLOCK_LINES):
+        if end <= 0:
+            return
+        start = text.rfind(b"\n", 0, end) + 1
+        yield text[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
+        end = start - 1
+
+
+def _up_to_exception(following: Iterator[_Spot]) -> tuple[_Spot, ...]:
+    """The lines of a traceback up to its exception line; none if it does not come."""
+    found: list[_Spot] = []
+    for spot in following:
+        found.append(spot)
+        message = spot.line.message
+        if message.startswith("Traceback (most recent call last)"):
+            return ()
+        if message and not message[0].isspace() and _EXCEPTION.match(message):
+            return tuple(found)
+    return ()
+
+
+def _display(raw: bytes) -> str:
+    text = raw[: 4 * MAX_TEXT].decode("utf-8", "replace")
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+
+
+def _context_before(text: bytes, start: int) -> tuple[bytes, ...]:
+    lowest, low = max(0, start - _CONTEXT_BYTES), start
+    for _ in range(CONTEXT_LINES):
+        newline = text.rfind(b"\n", lowest, max(lowest, low - 1))
+        if newline < 0:
+            low = 0 if lowest == 0 else low
+            break
+        low = newline + 1
+    return tuple(text[low:start].split(b"\n")[:-1])
+
+
+def _context_after(text: bytes, end: int) -> tuple[bytes, ...]:
+    highest, high = min(len(text), end + 1 + _CONTEXT_BYTES), end + 1
+    for _ in range(CONTEXT_LINES):
+        newline = text.find(b"\n", high, highest)
+        if newline < 0:
+            high = len(text) if highest == len(text) else high
+            break
+        high = newline + 1
+    lines = text[end + 1 : high].split(b"\n")
+    return tuple(lines[:-1] if lines and not lines[-1] else lines)

@@ -1,0 +1,159 @@
+"""Text is measured, made harmless, clipped and wrapped by the columns that a terminal gives it."""
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+
+ELLIPSIS = "…"
+
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Characters that Unicode counts as letters, marks or symbols, and that show nothing."""
+
+_NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_MARKS = 2
+"""Combining marks that one character may carry; more of them would smear over the lines around it."""
+
+
+def visible(text: str) -> str:
+    """The text with everything that could act on a terminal, or hide in it, written as an escape.
+
+    Control characters, ANSI, bidirectional and zero-width characters become `\\x1b`, `\\u202e`; other blanks become a
+    plain one. The answer is printable as it stands, and escaping it again changes nothing.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    shown: list[str] = []
+    marks = 0
+    for char in text:
+        marks = marks + 1 if char > "\u02ff" and _is_mark(char) else 0
+        if marks > _MARKS or not shown and marks or not char.isprintable() or _INVISIBLE.match(char):
+            shown.append(" " if unicodedata.category(char) == "Zs" else _escaped(char))
+        else:
+            shown.append(char)
+    return "".join(shown)
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    if char in _NAMED:
+        return _NAMED[char]
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char) in {"Mn", "Me"}
+
+
+@lru_cache(maxsize=4096)
+def _columns(char: str) -> int:
+    if _is_mark(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+
+
+def width(text: str) -> int:
+    """How many columns a terminal gives the text."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def pad(text: str, columns: int) -> str:
+    """The text filled with blanks up to a column."""
+    return text + " " * (columns - width(text))
+
+
+def _head(text: str, room: int) -> str:
+    """As much of the start as fits."""
+    if text.isascii():
+        return text[:room]
+    used = 0
+    for index, char in enumerate(text):
+        used += _columns(char)
+        if used > room:
+            return text[:index]
+    return text
+
+
+def _tail(text: str, room: int) -> str:
+    """As much of the end as fits."""
+    used, index = 0, len(text)
+    while index and used + _columns(text[index - 1]) <= room:
+        index -= 1
+        used += _columns(text[index])
+    return text[index:]
+
+
+def clip(text: str, room: int) -> str:
+    """The start of the text, with `…` where something is left out."""
+    text = visible(text)
+    return text if width(text) <= room else _head(text, room - 1).rstrip() + ELLIPSIS
+
+
+def clip_start(text: str, room: int) -> str:
+    """The end of the text, with `…` before it where something is left out."""
+    text = visible(text)
+    return text if width(text) <= room else ELLIPSIS + _tail(text, room - 1)
+
+
+def clip_around(text: str, room: int, decisive: Iterable[str]) -> str:
+    """A raw line in one line: the part that holds the `decisive` words stays, what is far from it goes.
+
+    The start stays if the decisive part lies in it, or none is found; else as little as possible of the start goes.
+    """
+    text = visible(text)
+    if width(text) <= room:
+        return text
+    start, end = _span(text, [visible(word) for word in decisive])
+    if width(text[:end]) < room:
+        return _head(text, room - 1).rstrip() + ELLIPSIS
+    rest = _tail(text, room - 1)
+    if len(text) - len(rest) <= start:
+        return ELLIPSIS + rest
+    lead = _tail(text[:start], max(0, min(room // 4, room - 2 - width(text[start:end]))))
+    return ELLIPSIS + _head(lead + text[start:], room - 2).rstrip() + ELLIPSIS
+
+
+def _span(text: str, words: Iterable[str]) -> tuple[int, int]:
+    spans = [
+        match.span()
+        for word in words
+        if word.strip() and (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+    ]
+    return (min(start for start, _ in spans), max(end for _, end in spans)) if spans else (0, 0)
+
+
+def wrap(text: str, room: int) -> list[str]:
+    """Prose in lines of at most `room` columns, at least one; a longer word is broken where it must be."""
+    lines: list[str] = []
+    line = ""
+    for word in visible(text).split():
+        joined = f"{line} {word}" if line else word
+        if width(joined) <= room:
+            line = joined
+            continue
+        if line:
+            lines.append(line)
+        while width(word) > room:
+            head = _head(word, room)
+            lines.append(head)
+            word = word[len(head) :]
+        line = word
+    return [*lines, line] if line or not lines else lines
+
+
+def spread(left: str, right: str, columns: int, indent: str = "  ") -> list[str]:
+    """`left` and `right` at the two ends of one line, or below each other where they do not fit."""
+    left, right = visible(left), visible(right)
+    gap = columns - width(left) - width(right)
+    if right and gap >= 2:
+        return [left + " " * gap + right]
+    hanging = indent + " " * (len(left) - len(left.lstrip(" ")))
+    lead = left[: len(left) - len(left.lstrip(" "))]
+    first, *rest = wrap(left, columns - len(hanging))
+    lines = [lead + first, *(hanging + line for line in rest)]
+    return lines + [hanging + line for line in wrap(right, columns - len(hanging))] if right else lines

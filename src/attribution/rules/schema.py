@@ -1,0 +1,217 @@
+"""The YAML forms of rules, of their cases and of the symptom registry."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from attribution.contracts.base import Strict
+from attribution.contracts.vocabulary import Action, DeviceKind, Role, Source, SubDomain, TerminalState
+
+SymptomName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+RuleId = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]{1,7}\d{3}$", description="family and number, such as PYX001")]
+RuleName = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", description="what was found, in kebab-case")]
+Text = Annotated[str, Field(min_length=1)]
+EndsJob = Literal["yes", "usually", "sometimes", "no"]
+
+
+def _one_or_many(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Many = Annotated[tuple[Text, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
+Sources = Annotated[tuple[Source, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
+
+
+class CaseModel(Strict):
+    """One case. A negative one (`expect: none`) says why it must not fire."""
+
+    name: Text
+    because: Text | None = None
+    context: dict[str, Any] = Field(default_factory=dict, description="fields of the ExecutionContext it plays in")
+    given: Text
+    expect: Text
+
+    @property
+    def negative(self) -> bool:
+        return self.expect.strip() == "none"
+
+
+class PrintedByModel(Strict):
+    """Which program prints the message, in which versions, and where its shape is known from."""
+
+    program: Text
+    versions: Text
+    source: Text
+
+
+class SymptomModel(Strict):
+    """One entry of the symptom registry."""
+
+    role: Role
+    meaning: Text
+    sub_domain: SubDomain | None = None
+    actions: tuple[Action, ...] = ()
+    tags: tuple[str, ...] = ()
+    ends_job: EndsJob = "usually"
+    terminal_state: TerminalState | None = None
+    node_scoped: bool = False
+    device: DeviceKind | None = None
+
+    @model_validator(mode="after")
+    def _causes_are_whole(self) -> "SymptomModel":
+        if self.role is Role.CAUSE and self.sub_domain is None:
+            raise ValueError("a symptom of role `cause` needs a `sub_domain`")
+        if self.role is Role.CAUSE and not self.actions:
+            raise ValueError("a symptom of role `cause` needs `actions`")
+        return self
+
+
+class SymptomsFile(Strict):
+    """A file of symptoms that several rules share, and of the tags that relations use."""
+
+    tags: dict[str, Text] = Field(default_factory=dict, description="tag -> what its symptoms have in common")
+    symptoms: dict[SymptomName, SymptomModel]
+
+
+class Follow(Strict):
+    """Joins lines after the matching one. `pattern` must match them (joined by newlines) and adds its groups."""
+
+    lines: int = Field(ge=1, le=60)
+    pattern: Text | None = None
+
+
+class Extract(Strict):
+    """Which lines: from which sources, gated by which literals, matched by which patterns."""
+
+    sources: Sources = Field(alias="from")
+    literals: Many
+    pattern: Many
+    follow: Follow | None = None
+    traceback: bool = False
+
+
+class DeviceModel(Strict):
+    """The device a finding is about: id -> the group (or label) that holds it."""
+
+    kind: DeviceKind
+    ids: dict[str, Text]
+
+
+class Emit(Strict):
+    """What a match becomes. `keep`, `node`, `rank`, `key` and the ids of `device` name groups of the pattern."""
+
+    symptom: SymptomName
+    keep: tuple[str, ...] = ()
+    set: dict[str, str] = Field(default_factory=dict)
+    device: DeviceModel | None = None
+    node: str | None = None
+    rank: str | None = None
+    key: tuple[str, ...] = Field(default=(), description="groups that keep findings of one symptom apart")
+
+
+class When(Strict):
+    """A condition on a series; exactly one of the first four."""
+
+    increase: float | None = Field(default=None, gt=0)
+    above: float | None = None
+    below: float | None = None
+    blank_for_secs: float | None = Field(default=None, gt=0)
+    for_secs: float = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _one(self) -> "When":
+        given = [v for v in (self.increase, self.above, self.below, self.blank_for_secs) if v is not None]
+        if len(given) != 1:
+            raise ValueError("needs exactly one of `increase`, `above`, `below`, `blank_for_secs`")
+        if self.for_secs and self.above is None and self.below is None:
+            raise ValueError("`for_secs` goes with `above` or `below`")
+        return self
+
+
+class DeviceLabels(Strict):
+    """The device a series is about: id -> the labels that may hold it, first found wins."""
+
+    kind: DeviceKind
+    ids: dict[str, Many]
+
+
+class MetricExtract(Strict):
+    """Which series, and what must hold of them."""
+
+    sources: Sources = Field(alias="from")
+    metric: Many
+    when: When
+    device: DeviceLabels | None = None
+
+
+class MetricEmit(Strict):
+    """What a span becomes. `keep` names labels."""
+
+    symptom: SymptomName
+    keep: tuple[str, ...] = ()
+
+
+class RelationModel(Strict):
+    """`causes` explain `effects`; names are symptoms or `tag:NAME`."""
+
+    causes: Many
+    effects: Many
+    scope: Literal["same_gpu", "same_node", "same_nvlink_domain", "same_communicator", "job"]
+    order: Literal["not_later", "earlier", "any"] = "not_later"
+    within_secs: float | None = Field(default=None, gt=0)
+    reason: Text
+
+
+class RuleBase(Strict):
+    """What every rule says about itself."""
+
+    id: RuleId
+    name: RuleName
+    status: Literal["preview", "stable", "deprecated"]
+    since: Text
+    summary: Text
+    why: Text
+    misses: Text
+    next_step: Text
+    cases: tuple[CaseModel, ...]
+
+
+class ExtractorFile(RuleBase):
+    """A text rule: one line (or one joined record) becomes one finding."""
+
+    kind: Literal["extractor"] = "extractor"
+    printed_by: PrintedByModel
+    extract: Extract
+    emit: Emit
+    generic: bool = Field(default=False, description="gives way to any other finding on the same lines")
+    symptom: SymptomModel | None = Field(default=None, description="defines the symptom that the rule emits")
+
+
+class MetricFile(RuleBase):
+    """A metric rule: a condition on named series becomes one finding per span."""
+
+    kind: Literal["metric"]
+    printed_by: PrintedByModel
+    extract: MetricExtract
+    emit: MetricEmit
+    symptom: SymptomModel | None = None
+
+
+class RelationFile(RuleBase):
+    """A relation between symptoms."""
+
+    kind: Literal["relation"]
+    relation: RelationModel
+
+
+KINDS: dict[str, type[ExtractorFile] | type[MetricFile] | type[RelationFile]] = {
+    "extractor": ExtractorFile,
+    "metric": MetricFile,
+    "relation": RelationFile,
+}
+
+
+class CasesModel(Strict):
+    """The `CASES` of a Python rule."""
+
+    cases: tuple[CaseModel, ...]
