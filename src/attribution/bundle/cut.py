@@ -62,6 +62,7 @@ def _observation(stream: EvidenceStream, piece: _Piece) -> Observation:
         source=key.source,
         format=stream.format,
         node=key.node,
+        node_is_guess=stream.node_is_guess,
         rank=key.rank,
         stream=key.stream,
         offset=piece.offset,

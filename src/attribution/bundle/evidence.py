@@ -142,6 +142,7 @@ def _join(key: StreamKey, observations: Sequence[Observation]) -> tuple[Evidence
             status=status,
             reason=worst.reason,
             truncated=any(o.truncated for o in ordered),
+            node_is_guess=all(o.node_is_guess for o in ordered),
             clock=min((o.clock for o in ordered if o.clock), key=lambda c: c.model_dump_json(), default=None),
         ),
         rejected,

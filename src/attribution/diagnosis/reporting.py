@@ -165,14 +165,14 @@ def exclude_nodes(
     outcome: Outcome, state: TerminalState, evidence: Evidence, settings: Settings
 ) -> tuple[tuple[str, ...], str]:
     """The nodes that a recovery system may avoid, and why more are not named, if any were held back."""
-    guessed = {s.key.node for s in evidence.streams if s.node_is_guess}
+    guessed = {s.key for s in evidence.streams if s.node_is_guess}
     found: set[str] = set()
     doubtful: set[str] = set()
     for symptom, confidence in outcome.causes:
         if not symptom.type.node_scoped or symptom.node is None or confidence is Confidence.ONE_OF_SEVERAL:
             continue
-        trusted = any(event.key.source not in _UNTRUSTED for event in symptom.events)
-        (found if trusted and symptom.node not in guessed else doubtful).add(symptom.node)
+        trusted = any(e.key.source not in _UNTRUSTED and e.key not in guessed for e in symptom.events)
+        (found if trusted else doubtful).add(symptom.node)
     if state in STATES_WITHOUT_BLAME and found:
         return (), f"an attempt that ended {state.value} excludes no node"
     limit = max(1, math.floor(len(evidence.context.nodes) * settings.exclude_share))

@@ -153,12 +153,12 @@ def _shipped(record: Mapping[str, Any], rules: ClockRules) -> Record | None:
     name = next((name for name in _TEXTS if _text(record.get(name)) is not None), None)
     groups = [record, *(group for key in _GROUPS if isinstance(group := record.get(key), dict))]
     details = record.get("details")
-    npd = isinstance(details, dict) and isinstance(details.get("message"), str) and record.get("msg") == _NPD_EVENT
+    npd = record.get("msg") == _NPD_EVENT and isinstance(details, dict) and isinstance(details.get("message"), str)
     lone = len(record) == 1 and name in _PLAIN_TEXTS
     if name is None or not (npd or lone or len(groups) > 1 or _MARKS.intersection(record)):
         return None
     groups += [group["attributes"] for group in groups[1:] if isinstance(group.get("attributes"), dict)]
-    if npd:
+    if npd and details:
         text, level = details["message"], _level(details) or _level(record)
     else:
         text, level = _whole_text(record, name), _level(record)

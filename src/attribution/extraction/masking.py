@@ -12,9 +12,11 @@ def mask(text: str) -> tuple[str, int]:
     Takes linear time. Masking what was masked changes nothing.
     """
     lowered = text.lower()
-    for marker in _MARKERS:
-        if marker in lowered:
-            return _mask(text)
+    for rare, markers in _MARKERS:
+        if rare in lowered:
+            for marker in markers:
+                if marker in lowered:
+                    return _mask(text)
     return text, 0
 
 
@@ -34,31 +36,17 @@ def _mask(text: str) -> tuple[str, int]:
     return text, total
 
 
-# Every shape holds one of these, in whatever case.
+# Every shape holds one of these markers, in whatever case. They are grouped by a character or two that all of a group
+# share, which is much cheaper to look for.
 _MARKERS = (
-    "key",
-    "token",
-    "secret",
-    "pass",
-    "credential",
-    "bearer",
-    "authorization",
-    "@",
-    "hf_",
-    "ghp_",
-    "gho_",
-    "ghu_",
-    "ghs_",
-    "ghr_",
-    "_pat_",
-    "glpat-",
-    "nvapi-",
-    "sk-",
-    "akia",
-    "asia",
-    "xox",
-    "aiza",
-    "eyj",
+    ("k", ("key", "token", "sk-", "akia")),
+    ("z", ("authoriz", "aiza")),
+    ("_", ("hf_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_")),
+    ("-", ("glpat-", "nvapi-", "xox")),
+    ("j", ("eyj",)),
+    ("@", ("@",)),
+    ("cre", ("secret", "credential")),
+    ("", ("pass", "bearer", "asia")),
 )
 
 
@@ -81,10 +69,12 @@ _OPTION = re.compile(
     rf"({_QUOTED}|{_WORD})",
     re.DOTALL,
 )
-# numbers, switches, empty values, references to variables and special words of a vocabulary hide nothing
+# switches, empty values, references to variables, placeholders and special words of a vocabulary hide nothing
 _HARMLESS = re.compile(
-    r"(?:\d{1,9}(?:\.\d{0,9})?|true|false|none|null|nil|unset|redacted)?|\*.*|[<\[({$%-].*", re.I | re.S
+    r"(?:true|false|none|null|nil|unset|redacted)?|\*.*|-.*|<[^>]{0,40}>?|[\[({]\w{0,40}[\])}]?|\$[\w{(].*|%[s(].*",
+    re.IGNORECASE | re.DOTALL,
 )
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{0,9})?", re.ASCII)
 
 
 def _hide_assigned(match: re.Match[str]) -> str:
@@ -92,7 +82,8 @@ def _hide_assigned(match: re.Match[str]) -> str:
     quote = value[:2] if value.startswith("\\") else value[0] if value[0] in "\"'" else ""
     closed = len(value) >= 2 * len(quote) and value.endswith(quote)
     bare = value[len(quote) : len(value) - len(quote) if closed else None]
-    if _HARMLESS.fullmatch(bare) or (not quote and _is_prose(name, bare)):
+    number = _NUMBER.fullmatch(bare) and "pass" not in name.lower()
+    if number or _HARMLESS.fullmatch(bare) or (not quote and _is_prose(name, bare)):
         return match[0]
     return f"{name}{quote}{MASK}{quote if closed else ''}"
 
@@ -105,7 +96,8 @@ def _is_prose(name: str, value: str) -> bool:
 # --- shapes that need no name ---------------------------------------------------------------------------------------
 
 _AUTHORIZATION = re.compile(
-    r"""((?i:authorization)\\?["']?[ \t]{0,4}[:=][ \t]{0,4}\\?["']?(?i:bearer|basic|token|digest|negotiate)[ \t]{1,4})"""
+    r"""((?i:authorization)\\?["']?[ \t]{0,4}[:=][ \t]{0,4}\\?["']?"""
+    r"""(?i:bearer|basic|token|digest|negotiate)[ \t]{1,4})"""
     r"""([^\s"'\\,;]+)"""
 )
 _BEARER = re.compile(r"\b((?i:bearer)[ \t]{1,4})([A-Za-z0-9._~+/=-]{16,})")
@@ -139,9 +131,9 @@ def _hide_rest(match: re.Match[str]) -> str:
 _SHAPES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
     (_PRIVATE_KEY, _hide_rest),
     (_AUTHORIZATION, _hide_second),
-    (_BEARER, _hide_bearer),
     (_URL, _hide_second),
-    (_PREFIXED, _hide_rest),
     (_ASSIGNED, _hide_assigned),
     (_OPTION, _hide_assigned),
+    (_PREFIXED, _hide_rest),
+    (_BEARER, _hide_bearer),
 )

@@ -1,0 +1,226 @@
+"""Facts are the short labelled statements below the evidence, in the order in which a reader asks."""
+
+from dataclasses import dataclass
+
+from attribution.contracts.diagnosis import Cause, Untestable
+from attribution.contracts.vocabulary import Action, Status, SubDomain
+from attribution.presentation import words
+from attribution.presentation.answer import Answer
+from attribution.presentation.groups import by_source, grouped, losses, rivals, set_aside, standing
+
+SHOWN = 3
+"""Groups and gaps that are shown unless all is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A label and what it says; each text begins a line of its own."""
+
+    label: str
+    texts: tuple[str, ...]
+
+
+def facts(answer: Answer, everything: bool = False) -> list[Fact]:
+    """What now, how sure, how it unfolded, what was set aside, what was not seen, and where to read on.
+
+    With `everything`, what has a section of its own is not listed here.
+    """
+    found = [
+        _fact("next", _next(answer)),
+        _fact("would decide", _would_decide(answer)),
+        _fact("exclude", _exclude(answer)),
+        _fact("why", _why(answer)),
+        _fact("first failure", _first_failure(answer)),
+        _fact("impact", _impact(answer)),
+        Fact("also seen", tuple(_also_seen(answer))),
+        _fact("harmless", _harmless(answer)),
+        Fact("set aside", tuple(() if everything else _set_aside(answer))),
+        _fact("examined", "" if everything else _examined(answer)),
+        _fact("not examined", _not_examined(answer)),
+        _fact("inferred", _inferred(answer)),
+        _fact("more", _more(answer)),
+        _fact("workload", f"{answer.diagnosis.workload_id}, attempt {answer.diagnosis.attempt}"),
+    ]
+    return [fact for fact in found if fact.texts]
+
+
+def _fact(label: str, text: str) -> Fact:
+    return Fact(label, (text,) if text else ())
+
+
+# --- what now -----------------------------------------------------------------------------------------------------
+
+
+def _next(answer: Answer) -> str:
+    actions = answer.diagnosis.actions
+    if not actions:
+        return "nothing is proposed"
+    phrases = [words.ACTIONS[action] for action in actions]
+    if Action.COLLECT_MORE in actions and answer.diagnosis.would_decide:
+        phrases[actions.index(Action.COLLECT_MORE)] = "collect what would decide, then diagnose again"
+    return "; ".join(phrases)
+
+
+def _would_decide(answer: Answer) -> str:
+    return answer.diagnosis.would_decide or ""
+
+
+def _exclude(answer: Answer) -> str:
+    """The nodes to avoid; or why none is, where some were in question."""
+    if answer.diagnosis.exclude_nodes:
+        return ", ".join(answer.node(name) for name in words.natural(answer.diagnosis.exclude_nodes))
+    held_back = (e.reason for e in answer.diagnosis.trace if e.rule == "exclude-nodes" and e.reason)
+    reason = next(held_back, "")
+    return f"no node: {reason}" if reason else ""
+
+
+# --- how sure, and how it unfolded --------------------------------------------------------------------------------
+
+
+def _why(answer: Answer) -> str:
+    return answer.causes[0].why if answer.causes else ""
+
+
+def _first_failure(answer: Answer) -> str:
+    """Where trouble was first seen, and how long before or after the cause. Empty where it is shown as evidence."""
+    first = answer.diagnosis.first_failure
+    if first is None or not answer.causes:
+        return ""
+    where = " · ".join(
+        part for part in (first.node and answer.node(first.node), first.rank is not None and f"rank {first.rank}") if part
+    )
+    cause = next((c for c in answer.causes if first.evidence_id in c.evidence_ids), None)
+    if cause is not None and len(answer.causes) > 1:
+        return f"{words.sentence(cause.meaning)}, {answer.place(cause)}"
+    if cause is not None:
+        return f"{where or 'the line above'}, +0.0 s (the cause)"
+    what = words.symptom(first.symptom) + (f" on {where}" if where else "")
+    return f"{what}, {_when(answer)}"
+
+
+def _when(answer: Answer) -> str:
+    """The time of the first failure, seen from the cause where the two clocks can be compared."""
+    first = answer.diagnosis.first_failure
+    lead = answer.causes[0]
+    seen = answer.evidence.get(first.evidence_id) if first else None
+    shown = next((answer.evidence[item] for item in lead.evidence_ids if item in answer.evidence), None)
+    if seen is None or shown is None or seen.at is None or shown.at is None:
+        return words.time(seen.at, seen.at_uncertainty_secs) if seen and seen.at else "time not known"
+    one_clock = (seen.source, seen.node) == (shown.source, shown.node)
+    both = words.comparable(seen.at_uncertainty_secs) and words.comparable(shown.at_uncertainty_secs)
+    if len(answer.causes) == 1 and (one_clock or both):
+        return words.relative(seen.at - shown.at)
+    return words.time(seen.at, seen.at_uncertainty_secs)
+
+
+def _impact(answer: Answer) -> str:
+    impact = answer.diagnosis.impact
+    counts = ((impact.nodes, "node"), (impact.ranks, "rank"), (impact.gpus, "GPU"))
+    return ", ".join(words.counted(count, noun) for count, noun in counts if count)
+
+
+# --- what else was found ------------------------------------------------------------------------------------------
+
+
+def _also_seen(answer: Answer) -> list[str]:
+    if answer.diagnosis.sub_domain is SubDomain.NONE:
+        return []
+    later = [_rival(answer, cause, nodes) for cause, nodes in rivals(answer)]
+    left = [group.what + _on(answer, group.nodes) for group in standing(answer)]
+    return _shortened([*later, *left])
+
+
+def _rival(answer: Answer, cause: Cause, nodes: tuple[str, ...]) -> str:
+    lead = answer.causes[0]
+    gap = f", {words.relative(cause.at - lead.at)}" if cause.at and lead.at and len(nodes) == 1 else ""
+    return f"{words.sentence(cause.meaning)}{_on(answer, nodes)}{gap}"
+
+
+def _harmless(answer: Answer) -> str:
+    if answer.diagnosis.sub_domain is not SubDomain.NONE:
+        return ""
+    groups = [*standing(answer), *set_aside(answer)]
+    if not groups:
+        return ""
+    total = words.counted(sum(group.findings for group in groups), "finding")
+    return f"{total} did not end it: " + "; ".join(_shortened([g.what + _on(answer, g.nodes) for g in groups]))
+
+
+def _set_aside(answer: Answer) -> list[str]:
+    out_of_time = sum(line.out_of_window for line in answer.diagnosis.coverage)
+    late = [f"{words.counted(out_of_time, 'finding')} from before or after the attempt"] if out_of_time else []
+    if answer.diagnosis.sub_domain is SubDomain.NONE:
+        return late
+    told = [f"{group.what}{_on(answer, group.nodes)}: {group.reason}" for group in set_aside(answer)]
+    return _shortened(told) + late
+
+
+def _on(answer: Answer, nodes: tuple[str, ...]) -> str:
+    return f" on {answer.nodes(nodes)}" if nodes else ""
+
+
+def _shortened(texts: list[str]) -> list[str]:
+    return texts if len(texts) <= SHOWN + 1 else [*texts[:SHOWN], f"and {len(texts) - SHOWN:,} more kinds"]
+
+
+# --- what was not seen --------------------------------------------------------------------------------------------
+
+
+def _examined(answer: Answer) -> str:
+    """What was looked at; said only where nothing was found in it."""
+    if answer.causes or not answer.diagnosis.coverage:
+        return ""
+    parts = [words.SOURCES[s.source] for s in by_source(answer.diagnosis.coverage) if s.lines]
+    lines = sum(line.lines for line in answer.diagnosis.coverage)
+    return f"{words.listed(parts, 4)}: {words.counted(lines, 'line')}" if parts else ""
+
+
+def _not_examined(answer: Answer) -> str:
+    diagnosis = answer.diagnosis
+    gaps = [_gap(answer, kin) for kin in grouped(diagnosis.untestable, lambda gap: (gap.nodes, gap.reason)).values()]
+    named = {gap.source for gap in diagnosis.untestable}
+    silent = (line for line in diagnosis.coverage if line.source not in named and line.status in _NOT_READ)
+    for (source, status, reason), lines in grouped(silent, lambda x: (x.source, x.status, x.reason)).items():
+        nodes = answer.nodes([line.node for line in lines if line.node])
+        said = words.STATUSES[status] + (f": {reason}" if reason else "")
+        gaps.append(words.SOURCES[source] + (f" of {nodes}" if nodes else "") + f" ({said})")
+    partial = [line for line in diagnosis.coverage if line.truncated or line.gaps or line.status is Status.PARTIAL]
+    if partial:
+        gaps.append(f"parts of {words.counted(len(partial), 'stream')}{_lost(losses(partial))}")
+    if not gaps and not diagnosis.coverage:
+        return "anything: no log and no metric was given"
+    shown = gaps if len(gaps) <= SHOWN + 1 else [*gaps[:SHOWN], f"and {len(gaps) - SHOWN:,} more"]
+    return "; ".join(shown)
+
+
+_NOT_READ = frozenset({Status.EMPTY, Status.ERROR, Status.SKIPPED})
+
+
+def _gap(answer: Answer, alike: list[Untestable]) -> str:
+    sources = list(dict.fromkeys(words.SOURCES[gap.source] for gap in alike if gap.source))
+    if not sources:
+        return alike[0].reason
+    nodes = answer.nodes(alike[0].nodes)
+    return words.listed(sources, 4) + (f" of {nodes}" if nodes else "") + f" ({alike[0].reason})"
+
+
+def _lost(notes: list[str]) -> str:
+    told = [note for note in notes if note.endswith(("cut short", "with gaps"))]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _inferred(answer: Answer) -> str:
+    names = answer.diagnosis.inferred
+    return f"{words.listed(names, 4)}, read off the evidence" if names else ""
+
+
+# --- where to read on ---------------------------------------------------------------------------------------------
+
+
+def _more(answer: Answer) -> str:
+    first = answer.diagnosis.first_failure
+    name = answer.causes[0].symptom if answer.causes else first.symptom if first else ""
+    if not name or answer.diagnosis.sub_domain is SubDomain.NONE:
+        return ""
+    code = name.removeprefix("XID_")
+    return f"attribution explain {'XID' + code if name.startswith('XID_') and code.isdecimal() else name}"
