@@ -46,10 +46,15 @@ MAKERS: dict[str, Callable[[Values, random.Random], Any]] = {
     "host": lambda v, r: f"node-{r.randint(1, 16):02d}",
     "rank": lambda v, r: r.randint(0, 127),
     "gpu": lambda v, r: r.randint(0, 7),
+    "nranks": lambda v, r: 128,
+    "nnodes": lambda v, r: 16,
+    "peer": lambda v, r: r.randint(0, v["nranks"] - 1),
+    "peer_gpu": lambda v, r: r.randint(0, 7),
     "n": lambda v, r: r.randint(0, 15),
     "k": lambda v, r: r.randint(16, 999),
     "N": lambda v, r: r.randint(1000, 9_999_999),
     "pid": lambda v, r: r.randint(2000, 3_999_999),
+    "tid": lambda v, r: r.randint(2000, 3_999_999),
     "step": _next_step,
     "last": lambda v, r: r.choice((5000, 20000, 100000, 500000)),
     "loss": lambda v, r: 1.6 + 6 * r.random() ** 3,
@@ -80,7 +85,6 @@ MAKERS: dict[str, Callable[[Values, random.Random], Any]] = {
     "glog": lambda v, r: f"{v.stamp:%m%d %H:%M:%S}.{v.stamp.microsecond:06d}",
     "vllm": lambda v, r: f"{v.stamp:%m-%d %H:%M:%S}",
     "unix": lambda v, r: f"{v.stamp.timestamp():.3f}",
-    "boot": lambda v, r: f"{(v.stamp - START).total_seconds() + 86211:12.6f}",
 }
 
 
@@ -96,7 +100,7 @@ def read_templates(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 TEMPLATES = read_templates(Path(__file__).with_name("noise_templates.txt"))
-TEMPLATES["nccl"] = tuple("{host}:{pid}:{pid} [{gpu}] " + template for template in TEMPLATES["nccl"])
+TEMPLATES["nccl"] = tuple("{host}:{pid}:{tid} [{gpu}] " + template for template in TEMPLATES["nccl"])
 
 
 def application_line(v: Values) -> str:

@@ -50,6 +50,6 @@ def cached(name: str, make: Callable[[], bytes]) -> bytes:
 
 
 def _forget_oldest(folder: Path) -> None:
-    files = sorted(folder.glob("hyperscan-*"), key=lambda p: p.stat().st_mtime, reverse=True)
+    files = sorted((p for p in folder.iterdir() if p.is_file()), key=lambda p: p.stat().st_mtime, reverse=True)
     for path in files[MAX_CACHED:]:
         path.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ Hyperscan has no wheel, google-re2 searches the same cuts: about a quarter of th
 """
 
 import hashlib
+import json
 import logging
 import platform
 import threading
@@ -16,6 +17,8 @@ from importlib import resources
 from typing import Any, Protocol
 
 import re2
+
+import attribution
 
 try:
     import hyperscan as _hyperscan
@@ -59,11 +62,28 @@ def no_cache(_name: str, make: Callable[[], bytes]) -> bytes:
     return make()
 
 
-def cuts_of(literals: Iterable[tuple[int, str, bool]]) -> tuple[Cut, ...]:
+def cuts_of(literals: Iterable[tuple[int, str, bool]], cache: Cache = no_cache) -> tuple[Cut, ...]:
     """The cuts for (rule number, literal, ignores case), sorted."""
+    given = list(literals)
+    texts = sorted({(literal, ignore_case) for _, literal, ignore_case in given})
+
+    def chosen() -> bytes:
+        return json.dumps(
+            [rarest(literal.encode(), ignore_case).decode("latin-1") for literal, ignore_case in texts]
+        ).encode()
+
+    name = (
+        "cuts-"
+        + hashlib.blake2b(repr((texts, attribution.__version__)).encode() + _noise(), digest_size=16).hexdigest()
+    )
+    try:
+        found = json.loads(cache(name, chosen))
+        parts = {text: part.encode("latin-1") for text, part in zip(texts, found, strict=True)}
+    except (ValueError, TypeError, AttributeError):  # a damaged cache entry
+        parts = {text: rarest(text[0].encode(), text[1]) for text in texts}
     rules: dict[tuple[bytes, bool], set[int]] = {}
-    for number, literal, ignore_case in literals:
-        rules.setdefault((rarest(literal.encode(), ignore_case), ignore_case), set()).add(number)
+    for number, literal, ignore_case in given:
+        rules.setdefault((parts[literal, ignore_case], ignore_case), set()).add(number)
     return tuple(
         Cut(text, ignore_case, tuple(sorted(numbers))) for (text, ignore_case), numbers in sorted(rules.items())
     )
@@ -90,11 +110,14 @@ def rarest(literal: bytes, ignore_case: bool = False) -> bytes:
 
 
 @cache
+def _noise() -> bytes:
+    return resources.files("attribution.extraction").joinpath("noise.txt").read_bytes()
+
+
+@cache
 def _noise_quads(ignore_case: bool) -> dict[bytes, int]:
     """How often each run of four bytes stands in the noise sample: ordinary lines of jobs that went well."""
-    noise = resources.files("attribution.extraction").joinpath("noise.txt").read_bytes()
-    if ignore_case:
-        noise = noise.lower()
+    noise = _noise().lower() if ignore_case else _noise()
     counts: dict[bytes, int] = {}
     for i in range(len(noise) - 3):
         quad = noise[i : i + 4]

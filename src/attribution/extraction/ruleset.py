@@ -41,11 +41,12 @@ class RuleSet:
 def rule_set(catalog: Catalog, source: Source, cache: Cache = no_cache) -> RuleSet:
     """The extractors of a catalog that read `source`."""
     rules = tuple(rule for rule in catalog.extractors if source in rule.sources)
-    cuts = cuts_of(
+    literals = [
         (number, literal, any(proof.ignores_case(pattern) for pattern in rule.patterns))
         for number, rule in enumerate(rules)
         for literal in rule.literals
-    )
+    ]
+    cuts = cuts_of(literals, cache)
     return RuleSet(rules, cuts, build_gate(cuts, cache))
 
 

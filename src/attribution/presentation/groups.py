@@ -40,12 +40,16 @@ def set_aside(answer: Answer) -> list[Group]:
 
 def standing(answer: Answer) -> list[Group]:
     """Findings that still stand and are told nowhere else."""
-    told = {(c.symptom, c.node, c.device) for c in answer.diagnosis.causes}
+    told = {_thing(cause) for cause in answer.diagnosis.causes}
     first = answer.diagnosis.first_failure
     if first and not answer.causes:
-        told |= {(s.symptom, s.node, s.device) for s in answer.diagnosis.symptoms if first.evidence_id in s.evidence_ids}
+        told |= {_thing(s) for s in answer.diagnosis.symptoms if first.evidence_id in s.evidence_ids}
     active = (s for s in answer.diagnosis.symptoms if s.status is SymptomStatus.ACTIVE and s.role is not Role.CONTEXT)
-    return _grouped(s for s in active if (s.symptom, s.node, s.device) not in told)
+    return _grouped(s for s in active if _thing(s) not in told)
+
+
+def _thing(item: Symptom | Cause) -> tuple[str, str | None, str]:
+    return item.symptom, item.node, words.device(item.device) if item.device else ""
 
 
 def noticed(answer: Answer) -> list[Group]:
