@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +18,7 @@ from attribution.contracts.context import ExecutionContext
 from attribution.contracts.observation import Observation
 from attribution.diagnosis.engine import diagnose
 from attribution.extraction.ruleset import RuleSets
+
 from tests.conftest import SAMPLES
 
 START = datetime(2026, 5, 4, 3, 0, tzinfo=UTC)
@@ -60,7 +62,9 @@ def attempts(draw: st.DrawFn) -> list[tuple[Stream, str]]:
                 host = f"{node} " if source == "syslog" else ""
                 lines.append(f"{at} {host}{text}" if draw(st.booleans()) or source == "syslog" else text)
             end = draw(st.sampled_from(["\n", ""]))
-            found.append(((source, node, 3 if source == "applog" else None, f"{source}/{node}.log"), "\n".join(lines) + end))
+            found.append(
+                ((source, node, 3 if source == "applog" else None, f"{source}/{node}.log"), "\n".join(lines) + end)
+            )
     return found
 
 
@@ -80,7 +84,7 @@ def cut(stream: Stream, text: str, marks: Sequence[int], overlap: int) -> list[O
     source, node, rank, name = stream
     bounds = sorted({0, len(text), *(mark % (len(text) + 1) for mark in marks)})
     pieces = []
-    for begin, end in zip(bounds, bounds[1:], strict=False):
+    for begin, end in pairwise(bounds):
         begin = max(0, begin - overlap)
         before = text[:begin]
         pieces.append(
@@ -125,9 +129,7 @@ def test_order_cut_repetition_and_workers_do_not_matter(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(attempt=attempts(), shift=st.integers(-400_000, 400_000))
-def test_shifting_all_times_shifts_only_times(
-    shipped: RuleSets, attempt: list[tuple[Stream, str]], shift: int
-) -> None:
+def test_shifting_all_times_shifts_only_times(shipped: RuleSets, attempt: list[tuple[Stream, str]], shift: int) -> None:
     def shifted(text: str) -> str:
         def later(match: re.Match[str]) -> str:
             return (datetime.fromisoformat(match[0]) + timedelta(seconds=shift)).isoformat()
@@ -169,4 +171,3 @@ def test_a_sample_gives_the_same_bytes_from_files_and_in_pieces(shipped: RuleSet
         assert diagnose(joined, shipped, workers=2).to_json() == direct
         backwards = Evidence(evidence.context, tuple(reversed(evidence.streams)))
         assert diagnose(backwards, shipped).to_json() == direct
-

@@ -35,8 +35,8 @@ class _Stage:
 
     events: dict[str, Event]
     set_aside: set[str] = field(default_factory=set)
-    context: dict[str, Event] = field(default_factory=dict)
-    out_of_window: dict[str, Event] = field(default_factory=dict)
+    context: list[str] = field(default_factory=list)
+    out_of_window: list[str] = field(default_factory=list)
 
 
 def filter_events(
@@ -53,8 +53,8 @@ def filter_events(
         decided = [(rule, _decide(rule, view, catalog, trace, failures)) for rule in filters]
         result = _apply(standing, decided, stage, trace)
         standing = sorted((e for e in result.events.values() if e.id not in result.set_aside), key=Event.sort_key)
-        informing += result.context.values()
-        outside += result.out_of_window.values()
+        informing += [result.events[event_id] for event_id in result.context]
+        outside += [result.events[event_id] for event_id in result.out_of_window]
     return Filtered(
         events=tuple(standing),
         context=tuple(sorted(informing, key=Event.sort_key)),
@@ -131,9 +131,8 @@ def _one(state: _Stage, rule: Filter, decision: EventDecision, absorbed: dict[st
         state.events[decision.event.id] = annotated(state.events[decision.event.id], decision)
         return True
     if isinstance(decision, SetContext):
-        target = state.out_of_window if decision.out_of_window else state.context
-        target[decision.event.id] = state.events[decision.event.id]
-    elif decision.into.id == decision.event.id or decision.into.id not in state.events:
+        (state.out_of_window if decision.out_of_window else state.context).append(decision.event.id)
+    elif decision.into.id not in state.events or _stands_for(decision.into.id, absorbed) == decision.event.id:
         return False
     else:
         absorbed[decision.event.id] = decision.into.id
@@ -169,13 +168,17 @@ def annotated(event: Event, decision: Annotate) -> Event:
     )
 
 
+def _stands_for(event_id: str, absorbed: Mapping[str, str]) -> str:
+    """The event that stands for another in the end. Circles are never entered: see `_one`."""
+    while event_id in absorbed:
+        event_id = absorbed[event_id]
+    return event_id
+
+
 def _add_counts(state: _Stage, absorbed: Mapping[str, str]) -> None:
     """Every absorbed event counts for the one that stands for it in the end."""
     for source in sorted(absorbed):
-        target, seen = absorbed[source], {source}
-        while target in absorbed and target not in seen:
-            seen.add(target)
-            target = absorbed[target]
+        target = _stands_for(source, absorbed)
         part, whole = state.events[source], state.events[target]
         later = part.until or part.moment
         keeps = later is None or (whole.until is not None and whole.until.us >= later.us)

@@ -81,9 +81,7 @@ def _taken(symptom: Symptom) -> bool:
     return symptom.type.terminal_state in _TAKEN_BY_SCHEDULER
 
 
-def _from_logs(
-    active: Sequence[Symptom], claimed: set[TerminalState], proven: set[TerminalState]
-) -> TerminalState:
+def _from_logs(active: Sequence[Symptom], claimed: set[TerminalState], proven: set[TerminalState]) -> TerminalState:
     ending = [s for s in active if s.type.role is not Role.CONTEXT and s.type.ends_job in ENDS_JOB[:2]]
     if TerminalState.COMPLETED in claimed and TerminalState.FAILED not in proven:
         finished = [s for s in active if s.type.terminal_state is TerminalState.COMPLETED]

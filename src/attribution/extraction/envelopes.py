@@ -36,6 +36,7 @@ class Record:
     program: str | None = None
     writer: str = ""
     level: str | None = None
+    rank: int | None = None
 
 
 def unwrap(text: str, rules: ClockRules) -> tuple[Line, ...] | None:
@@ -79,7 +80,7 @@ def _within(outer: Line, record: Record, inner: Line) -> Line:
         moment=_best(outer.moment, record.moment, inner.moment),
         boot_us=_first(record.boot_us, inner.boot_us, outer.boot_us),
         host=_first(record.host, outer.host, inner.host),
-        rank=_first(inner.rank, outer.rank),
+        rank=_first(inner.rank, record.rank, outer.rank),
         program=_first(inner.program, record.program, outer.program),
         writer=" ".join(filter(None, (outer.writer, record.writer, inner.writer))),
         level=_first(inner.level, record.level, outer.level),
@@ -141,6 +142,7 @@ _TIMES = ("time", "timestamp", "@timestamp", "ts", "asctime", "observed_timestam
 _HOSTS = ("host", "hostname", "node", "nodename", "node_name")
 _LEVELS = ("level", "severity", "levelname", "severity_text", "priority")
 _PROGRAMS = ("appname", "program", "ident", "SYSLOG_IDENTIFIER")
+_RANKS = ("rank", "global_rank")
 _GROUPS = ("attributes", "resources", "resource", "labels", "kubernetes")
 _ERRORS = ("error", "err", "exception", "exc_info", "exc_text", "traceback", "stack_trace", "stacktrace", "stack")
 _MARKS = frozenset((*_TIMES, *_HOSTS, *_LEVELS, "stream"))
@@ -167,7 +169,8 @@ def _shipped(record: Mapping[str, Any], rules: ClockRules) -> Record | None:
     place = f"pod/{pod}/{container}" if pod and container else f"pod/{pod}" if pod else None
     tags = (host if program else None, program, place, _text(record.get("stream")))
     moment = next((moment for key in _TIMES if (moment := _moment(record.get(key), rules)) is not None), None)
-    return Record(text, moment, None, host or pod, program, " ".join(filter(None, tags)), level)
+    rank = next((n for key in _RANKS if isinstance(n := record.get(key), int) and 0 <= n < 10**6), None)
+    return Record(text, moment, None, host or pod, program, " ".join(filter(None, tags)), level, rank)
 
 
 def _whole_text(record: Mapping[str, Any], name: str) -> str:

@@ -22,7 +22,9 @@ def mask(text: str) -> tuple[str, int]:
 
 def _mask(text: str) -> tuple[str, int]:
     total = 0
-    for pattern, replacement in _SHAPES:
+    for marker, pattern, replacement in _SHAPES:
+        if marker not in text:
+            continue
         count = 0
 
         def hide(match: re.Match[str], replacement: Callable[[re.Match[str]], str] = replacement) -> str:
@@ -61,7 +63,7 @@ _LOWER = (
     r"client[_-]?secret|(?<![a-z0-9])secret|password|passwd|passphrase)"
 )
 _NAME = rf"(?:{_ENVIRONMENT}|{_LOWER})(?![A-Za-z0-9])"
-_QUOTED = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|\\"[^"\\]*(?:\\")?)"""
+_QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?|\\"[^"\\\n]*(?:\\")?)"""
 _WORD = r"""[^\s"'\\,;&)}\]]+"""
 _ASSIGNED = re.compile(rf"""({_NAME}(?:\\?["'])?[ \t]{{0,4}}(?:=|:=|:)[ \t]{{0,4}})({_QUOTED}|{_WORD})""", re.DOTALL)
 _OPTION = re.compile(
@@ -90,17 +92,17 @@ def _hide_assigned(match: re.Match[str]) -> str:
 
 def _is_prose(name: str, value: str) -> bool:
     """Whether an unquoted value after a colon is the next word of a sentence, as in `wrong password: denied`."""
-    return name.rstrip(" \t").endswith((":", ": ")) and not any(char.isdigit() for char in value)
+    return name.rstrip(" \t").endswith(":") and not any(char.isdigit() for char in value)
 
 
 # --- shapes that need no name ---------------------------------------------------------------------------------------
 
 _AUTHORIZATION = re.compile(
     r"""((?i:authorization)\\?["']?[ \t]{0,4}[:=][ \t]{0,4}\\?["']?"""
-    r"""(?i:bearer|basic|token|digest|negotiate)[ \t]{1,4})"""
+    r"""(?i:bearer|basic|token|digest|negotiate) {1,4})"""
     r"""([^\s"'\\,;]+)"""
 )
-_BEARER = re.compile(r"\b((?i:bearer)[ \t]{1,4})([A-Za-z0-9._~+/=-]{16,})")
+_BEARER = re.compile(r"\b((?i:bearer) {1,4})([A-Za-z0-9._~+/=-]{16,})")
 _URL = re.compile(r"(://[^\s/:@\"'<>]{0,256}:)([^\s/@\"'<>]{1,512})(?=@)")
 _PREFIXED = re.compile(
     r"(?<![A-Za-z0-9_-])(?:"
@@ -128,12 +130,13 @@ def _hide_rest(match: re.Match[str]) -> str:
     return prefix + MASK
 
 
-_SHAPES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
-    (_PRIVATE_KEY, _hide_rest),
-    (_AUTHORIZATION, _hide_second),
-    (_URL, _hide_second),
-    (_ASSIGNED, _hide_assigned),
-    (_OPTION, _hide_assigned),
-    (_PREFIXED, _hide_rest),
-    (_BEARER, _hide_bearer),
+# What every text of that shape holds, its pattern, and what it becomes. A later shape never undoes an earlier one.
+_SHAPES: tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    ("-----BEGIN", _PRIVATE_KEY, _hide_rest),
+    (" ", _AUTHORIZATION, _hide_second),
+    ("://", _URL, _hide_second),
+    ("", _ASSIGNED, _hide_assigned),
+    ("--", _OPTION, _hide_assigned),
+    ("", _PREFIXED, _hide_rest),
+    (" ", _BEARER, _hide_bearer),
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from attribution.contracts.diagnosis import Cause, Device, Diagnosis, Evidence
-from attribution.contracts.vocabulary import Confidence, SubDomain
+from attribution.contracts.vocabulary import Confidence, Domain, SubDomain
 from attribution.presentation import words
 
 SHOWN_CAUSES = 3
@@ -53,12 +53,21 @@ class Answer:
             return "no cause is in the evidence"
         if sub_domain is SubDomain.AMBIGUOUS:
             kinds = len({cause.meaning for cause in self.causes})
-            return f"{words.number(kinds)} causes fit" if kinds > 1 else "several causes fit"
+            blamed = words.listed(list(dict.fromkeys(words.SUB_DOMAINS[c.sub_domain] for c in self.causes)), 3, "or")
+            return f"{words.number(kinds)} causes fit: {blamed}" if kinds > 1 else "several causes fit"
         return f"{self.diagnosis.domain.value} / {sub_domain.value}"
 
     @property
+    def unsaid(self) -> str:
+        """The summary, where neither the verdict nor a finding says what it says."""
+        told = self.causes or self.diagnosis.domain in {Domain.NONE, Domain.UNKNOWN}
+        return "" if told else self.diagnosis.summary
+
+    @property
     def where(self) -> str:
-        """The node, device and rank of the one cause, or the nodes of several."""
+        """The node, device and rank of the one cause, or the nodes of several. Empty where it is not known."""
+        if self.diagnosis.sub_domain is SubDomain.AMBIGUOUS:
+            return ""
         if len(self.causes) == 1:
             return self.place(self.causes[0])
         return self.nodes([cause.node for cause in self.causes if cause.node])
@@ -84,16 +93,11 @@ class Answer:
             parts.append(f"rank {rank}" + (f" and {ranks - 1:,} more" if ranks > 1 else ""))
         return " · ".join(parts)
 
-    def title(self, cause: Cause) -> str:
-        """What a cause is; where causes of other kinds fit too, with what it would blame."""
-        title = words.sentence(cause.meaning)
-        if self.diagnosis.sub_domain is SubDomain.AMBIGUOUS:
-            return f"{title}: {words.SUB_DOMAINS[cause.sub_domain]}"
-        return title
-
     def blocks(self, everything: bool = False) -> list[Block]:
-        """The causes with their evidence; where there is none, the first failure."""
-        if self.diagnosis.sub_domain is SubDomain.INSUFFICIENT_EVIDENCE or not self.causes:
+        """The causes with their evidence; the first failure where no cause is known; nothing where nothing is wrong."""
+        if self.diagnosis.sub_domain is SubDomain.NONE:
+            return []
+        if not self.causes:
             return self._first_failure()
         shown = self.causes if everything else self.causes[:SHOWN_CAUSES]
         return [self._block(cause, everything) for cause in shown]
@@ -101,7 +105,7 @@ class Answer:
     def _block(self, cause: Cause, everything: bool) -> Block:
         found = [self.evidence[item] for item in cause.evidence_ids if item in self.evidence]
         chosen = tuple(found if everything else found[:1])
-        return Block(self.title(cause), self.place(cause), cause.rule, cause.at, chosen)
+        return Block(words.sentence(cause.meaning), self.place(cause), cause.rule, cause.at, chosen)
 
     def _first_failure(self) -> list[Block]:
         first = self.diagnosis.first_failure

@@ -114,7 +114,8 @@ def clip_around(text: str, room: int, decisive: Iterable[str]) -> str:
     rest = _tail(text, room - 1)
     if len(text) - len(rest) <= start:
         return ELLIPSIS + rest
-    lead = _tail(text[:start], max(0, min(room // 4, room - 2 - width(text[start:end]))))
+    lead = _tail(text[:start], max(0, min(room // 2, room - 2 - width(text[start:end]))))
+    lead = lead.partition(" ")[2] or lead  # from the start of a word, if one starts there
     return ELLIPSIS + _head(lead + text[start:], room - 2).rstrip() + ELLIPSIS
 
 
@@ -139,7 +140,7 @@ def wrap(text: str, room: int) -> list[str]:
         if line:
             lines.append(line)
         while width(word) > room:
-            head = _head(word, room)
+            head = _head(word, room) or word[0]
             lines.append(head)
             word = word[len(head) :]
         line = word

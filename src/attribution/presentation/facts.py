@@ -89,11 +89,8 @@ def _first_failure(answer: Answer) -> str:
     where = " · ".join(
         part for part in (first.node and answer.node(first.node), first.rank is not None and f"rank {first.rank}") if part
     )
-    cause = next((c for c in answer.causes if first.evidence_id in c.evidence_ids), None)
-    if cause is not None and len(answer.causes) > 1:
-        return f"{words.sentence(cause.meaning)}, {answer.place(cause)}"
-    if cause is not None:
-        return f"{where or 'the line above'}, +0.0 s (the cause)"
+    if any(first.evidence_id in cause.evidence_ids for cause in answer.causes):
+        return (where or "the line above") + (", +0.0 s" if len(answer.causes) == 1 else "")
     what = words.symptom(first.symptom) + (f" on {where}" if where else "")
     return f"{what}, {_when(answer)}"
 
@@ -170,9 +167,8 @@ def _examined(answer: Answer) -> str:
     """What was looked at; said only where nothing was found in it."""
     if answer.causes or not answer.diagnosis.coverage:
         return ""
-    parts = [words.SOURCES[s.source] for s in by_source(answer.diagnosis.coverage) if s.lines]
-    lines = sum(line.lines for line in answer.diagnosis.coverage)
-    return f"{words.listed(parts, 4)}: {words.counted(lines, 'line')}" if parts else ""
+    held = [source for source in by_source(answer.diagnosis.coverage) if source.lines]
+    return words.listed([f"{words.SOURCES[s.source]} ({words.counted(s.lines, 'line')})" for s in held], 8)
 
 
 def _not_examined(answer: Answer) -> str:
@@ -188,7 +184,7 @@ def _not_examined(answer: Answer) -> str:
     if partial:
         gaps.append(f"parts of {words.counted(len(partial), 'stream')}{_lost(losses(partial))}")
     if not gaps and not diagnosis.coverage:
-        return "anything: no log and no metric was given"
+        return "anything; no log and no metric was given"
     shown = gaps if len(gaps) <= SHOWN + 1 else [*gaps[:SHOWN], f"and {len(gaps) - SHOWN:,} more"]
     return "; ".join(shown)
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from attribution.contracts.coverage import CoverageLine
 from attribution.contracts.diagnosis import Cause, Symptom, TraceEntry
-from attribution.contracts.vocabulary import Role, Source, Status, SymptomStatus
+from attribution.contracts.vocabulary import Role, Source, Status, SubDomain, SymptomStatus
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
 
@@ -42,7 +42,7 @@ def standing(answer: Answer) -> list[Group]:
     """Findings that still stand and are told nowhere else."""
     told = {_thing(cause) for cause in answer.diagnosis.causes}
     first = answer.diagnosis.first_failure
-    if first and not answer.causes:
+    if first and answer.diagnosis.sub_domain is not SubDomain.NONE:
         told |= {_thing(s) for s in answer.diagnosis.symptoms if first.evidence_id in s.evidence_ids}
     active = (s for s in answer.diagnosis.symptoms if s.status is SymptomStatus.ACTIVE and s.role is not Role.CONTEXT)
     return _grouped(s for s in active if _thing(s) not in told)

@@ -34,8 +34,8 @@ def render(diagnosis: Diagnosis) -> str:
     parts += [_block(answer, block) for block in blocks]
     if rest := answer.left_out():
         parts.append([prose(rest)])
-    if not blocks:
-        parts.append([prose(diagnosis.summary)])
+    if not blocks and answer.unsaid:
+        parts.append([prose(answer.unsaid)])
     parts.append([line for fact in facts(answer) if fact.label != "set aside" for line in _fact(fact)])
     parts += [part for part in (_set_aside(answer), _examined(answer)) if part]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"

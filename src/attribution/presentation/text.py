@@ -61,15 +61,17 @@ def _headline(answer: Answer, columns: int) -> Iterator[Line]:
 
 def _evidence(answer: Answer, columns: int, verbose: bool) -> Iterator[Line]:
     blocks = answer.blocks(everything=verbose)
-    several = len(answer.causes) > 1
+    title = ""
     for block in blocks:
-        # The one cause stands in the headline already.
-        aside = block.where if several or not answer.causes else f"rule {block.rule}"
-        yield from ((Look.PLAIN, line) for line in spread(f"  {block.title}", aside, columns))
+        # The place of the one cause stands in the headline already.
+        aside = f"rule {block.rule}" if len(answer.causes) == 1 else block.where
+        shown = "the same" if block.title == title else block.title
+        yield from ((Look.PLAIN, line) for line in spread(f"  {shown}", aside, columns))
         yield from _proof(block, columns, verbose)
+        title = block.title
     if not verbose and (rest := answer.left_out()):
         yield from ((Look.PLAIN, f"  {line}") for line in wrap(rest, columns - 2))
-    if not blocks and answer.diagnosis.causes == () and answer.state not in {"completed"}:
+    if not blocks and answer.unsaid:
         yield from ((Look.PLAIN, f"  {line}") for line in wrap(answer.diagnosis.summary, columns - 2))
 
 
@@ -92,8 +94,6 @@ def _arrow(item: Evidence, columns: int) -> list[str]:
     place, time = visible(place_of_line(item)), time_of_line(item)
     if width(place) + 4 + width(time) <= room:
         return [f"{_ARROW}{place}    {time}"]
-    if room - width(time) - 4 >= 24:
-        return [f"{_ARROW}{clip_start(place, room - width(time) - 4)}    {time}"]
     return [_ARROW + clip_start(place, room), " " * len(_ARROW) + clip(time, room)]
 
 

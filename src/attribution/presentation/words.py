@@ -180,11 +180,11 @@ def number(value: int) -> str:
     return _NUMBERS[value] if 0 <= value < len(_NUMBERS) else f"{value:,}"
 
 
-def listed(names: Sequence[str], shown: int = 2) -> str:
+def listed(names: Sequence[str], shown: int = 2, joined: str = "and") -> str:
     """Names as a list: `a`, `a and b`, `a, b and 6 more`. Never `1 more`: its name is as short."""
     if len(names) > shown + 1:
-        return f"{', '.join(names[:shown])} and {len(names) - shown:,} more"
-    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+        return f"{', '.join(names[:shown])} {joined} {len(names) - shown:,} more"
+    return ", ".join(names[:-1]) + f" {joined} {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def natural(names: Iterable[str]) -> list[str]:

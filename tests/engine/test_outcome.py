@@ -1,0 +1,111 @@
+"""How the roots that are left become one answer, and when they must not."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from attribution.contracts.vocabulary import Action, Confidence, SubDomain, TerminalState
+from attribution.events.moment import Basis
+
+from tests.engine.toy import ECHO_RELATION, conclude_toy, event
+
+
+def test_one_root_is_single() -> None:
+    got = conclude_toy([event("GPU_LOST", secs=0), event("ECHO", "node-02", 5)], ECHO_RELATION)
+    assert (got.terminal_state, got.sub_domain) == (TerminalState.FAILED, SubDomain.GPU_HARDWARE)
+    assert [(c.symptom, c.node, c.confidence) for c in got.causes] == [("GPU_LOST", "node-01", Confidence.SINGLE)]
+    assert got.affected_nodes == ("node-01",)
+    assert got.interesting_nodes == ("node-02",)
+
+
+def test_roots_of_one_kind_are_compound() -> None:
+    got = conclude_toy([event("GPU_LOST", "node-01"), event("GPU_LOST", "node-02", 90)])
+    assert got.sub_domain is SubDomain.GPU_HARDWARE
+    assert {c.confidence for c in got.causes} == {Confidence.COMPOUND}
+
+
+def test_a_provable_order_names_the_earliest() -> None:
+    got = conclude_toy([event("BUG", "node-02", 60), event("GPU_LOST", "node-01", 0)])
+    assert got.sub_domain is SubDomain.GPU_HARDWARE
+    assert [(c.symptom, c.confidence) for c in got.causes] == [
+        ("GPU_LOST", Confidence.SINGLE),
+        ("BUG", Confidence.ONE_OF_SEVERAL),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("later", "basis"),
+    [(1.5, Basis.UTC), (600.0, Basis.LOCAL), (600.0, Basis.BOOT), (600.0, Basis.YEARLESS), (None, Basis.UTC)],
+    ids=["within the slack of two clocks", "zone unknown", "seconds since boot", "year unknown", "no time"],
+)
+def test_an_order_that_clocks_do_not_prove_is_ambiguous(later: float | None, basis: Basis) -> None:
+    got = conclude_toy([event("GPU_LOST", "node-01", 0, basis=basis), event("BUG", "node-02", later, basis=basis)])
+    assert got.sub_domain is SubDomain.AMBIGUOUS
+    assert {c.confidence for c in got.causes} == {Confidence.ONE_OF_SEVERAL}
+    assert got.exclude_nodes == ()
+    assert got.would_decide is not None
+    assert Action.COLLECT_MORE in got.actions
+    assert Action.RESET_GPU not in got.actions
+    assert {(a.symptom, a.ruled_out) for a in got.alternatives} == {("GPU_LOST", False), ("BUG", False)}
+
+
+def test_only_effects_are_insufficient() -> None:
+    got = conclude_toy([event("ECHO", "node-01", 3), event("ABORT", "node-02", 9)])
+    assert got.sub_domain is SubDomain.INSUFFICIENT_EVIDENCE
+    assert got.causes == ()
+    assert got.first_failure is not None
+    assert (got.first_failure.symptom, got.first_failure.node) == ("ECHO", "node-01")
+    assert got.would_decide is not None
+
+
+def test_nothing_at_all_is_insufficient_and_unknown() -> None:
+    got = conclude_toy([])
+    assert (got.terminal_state, got.sub_domain) == (TerminalState.UNKNOWN, SubDomain.INSUFFICIENT_EVIDENCE)
+    assert got.first_failure is None
+
+
+def test_a_completed_attempt_has_no_cause() -> None:
+    got = conclude_toy([event("GPU_LOST"), event("ECHO")], context={"scheduler_state": "COMPLETED", "exit_code": 0})
+    assert (got.terminal_state, got.sub_domain) == (TerminalState.COMPLETED, SubDomain.NONE)
+    assert got.causes == () and got.exclude_nodes == ()
+    assert all(s.demoted_by is not None for s in got.symptoms)
+    assert got.actions == (Action.NONE,)
+
+
+ENDED = datetime(2026, 5, 4, 3, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("context", "symptoms", "state"),
+    [
+        ({"scheduler_state": "PREEMPTED"}, [], TerminalState.PREEMPTED),
+        ({"scheduler_state": "NODE_FAIL"}, [], TerminalState.NODE_FAILED),
+        ({"scheduler_state": "TIMEOUT"}, ["OOM"], TerminalState.TIMED_OUT),
+        ({"scheduler_state": "CANCELLED by 1001"}, [], TerminalState.CANCELLED),
+        ({"scheduler_state": "CANCELLED by 1001"}, ["BUG"], TerminalState.FAILED),
+        ({"scheduler_state": "CANCELLED+"}, ["ECHO"], TerminalState.CANCELLED),
+        ({"scheduler_state": "FAILED", "exit_code": 1}, ["OOM"], TerminalState.OUT_OF_MEMORY),
+        ({"scheduler_state": "OUT_OF_MEMORY"}, [], TerminalState.OUT_OF_MEMORY),
+        ({"scheduler_state": "RUNNING"}, ["ECHO"], TerminalState.RUNNING),
+        ({"exit_code": 0}, [], TerminalState.COMPLETED),
+        ({"exit_code": 0}, ["DONE"], TerminalState.COMPLETED),
+        ({"exit_code": 1}, [], TerminalState.FAILED),
+        ({"signal": 9}, [], TerminalState.FAILED),
+        ({}, ["BUG"], TerminalState.FAILED),
+        ({}, ["DONE"], TerminalState.COMPLETED),
+        ({}, ["WARNING"], TerminalState.UNKNOWN),
+        ({}, ["TIME_LIMIT"], TerminalState.TIMED_OUT),
+        ({"scheduler_state": "SOMETHING_NEW"}, [], TerminalState.UNKNOWN),
+    ],
+)
+def test_the_terminal_state_has_a_written_precedence(
+    context: dict[str, object], symptoms: list[str], state: TerminalState
+) -> None:
+    assert conclude_toy([event(name) for name in symptoms], context=context).terminal_state is state
+
+
+def test_work_that_failed_after_its_end_marker_did_not_complete() -> None:
+    got = conclude_toy([event("DONE", stream="log", offset=1), event("BUG", stream="log", offset=2)])
+    assert got.terminal_state is TerminalState.COMPLETED
+    got = conclude_toy([event("BUG", stream="log", offset=1), event("DONE", stream="log", offset=2)])
+    assert got.terminal_state is TerminalState.FAILED
