@@ -67,6 +67,8 @@ MAKERS: dict[str, Callable[[Values, random.Random], Any]] = {
     "pct": lambda v, r: r.randint(1, 99),
     "hex4": lambda v, r: f"{r.getrandbits(16):04x}",
     "hex8": lambda v, r: f"{r.getrandbits(32):08x}",
+    "comm": lambda v, r: f"{r.getrandbits(44) | 1 << 46:x}",
+    "comm_id": lambda v, r: f"{r.getrandbits(64):016x}",
     "hex": lambda v, r: f"{r.getrandbits(48) | 1 << 47:012x}",
     "sha": lambda v, r: f"{r.getrandbits(256):064x}",
     "uuid": lambda v, r: "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}".format(*map(r.getrandbits, (32, 16, 16, 16, 48))),

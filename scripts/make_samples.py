@@ -92,30 +92,20 @@ def _link_lost(job: Job, machine: Machine, fatal: datetime) -> None:
     xid, pid = f"NVRM: Xid (PCI:{PCI[0]})", machine.pid_of(8)
     words = "0x004505c6 0x00000000 0x00000000 0x00000000 0x00000000 0x00000000"
     link_down = f"{xid}: 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 ({words})"
-    recovery = f"{xid}: 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
-    lines = [
+    recovery = f"{xid}: 154, GPU recovery action changed from"
+    lines = (
         (-0.000041, f"NVRM: GPU at PCI:{PCI[0]}: GPU-5f0c2a9e-71d4-4b3a-9c06-2e8d17b4a350"),
         (-0.000036, "NVRM: GPU Board Serial Number: 1654024910377"),
         *((secs, link_down) for secs in (0, 0.000188, 0.041207, 0.310955, 0.873410)),
         *((0.283114 + 0.0004 * n, f"{xid}: 45, pid={pid}, name=python3, Ch {n:08x}") for n in range(8)),
-        (0.404871, recovery),
-        (
-            0.405018,
-            recovery.replace("0x0 (None) to 0x1 (GPU Reset", "0x1 (GPU Reset Required) to 0x4 (Drain and Reset"),
-        ),
-    ]
-    lines[-1] = (
-        0.405018,
-        f"{xid}: 154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x4 (Drain and Reset)",
+        (0.404871, f"{recovery} 0x0 (None) to 0x1 (GPU Reset Required)"),
+        (0.405018, f"{recovery} 0x1 (GPU Reset Required) to 0x4 (Drain and Reset)"),
+        *((0.5088 + 0.0011 * n, f"{xid}: 45, pid={pid}, name=python3, Ch {n + 8:08x}") for n in range(32)),
     )
     for secs, text in lines:
         cause = " caused by previous Xid 149" if ": 45," in text else ""
         at = after(fatal, secs)
         job.log(path).add(at, stamped(f"kernel: {text}{cause}", at, machine.name, "iso"))
-    for n in range(8, 40):
-        at = after(fatal, 0.5 + 0.0011 * n)
-        text = f"kernel: {xid}: 45, pid={pid}, name=python3, Ch {n:08x} caused by previous Xid 149"
-        job.log(path).add(at, stamped(text, at, machine.name, "iso"))
     quiet_system(job, path, machine.name, after(fatal, 4), after(job.end, 240), 120, "iso")
 
 
@@ -178,8 +168,8 @@ def cgroup_oom() -> Job:
     killed, booted = utc("2026-05-07T09:41:12.640231"), utc("2026-05-01T11:27:18.522027")
     for machine in job.machines:
         path = f"applog/{machine.name}.log"
-        starting(job, path, machine, machine.ranks[:2])
-        training(job, path, machine, after(killed, -1), python_style, 24)
+        starting(job, path, machine, machine.ranks[:2], launcher=False)
+        training(job, path, machine, after(killed, -1), python_style, 24, machine.ranks[:1])
         log = job.logs[path]
         log.lines = [(at, f"{machine.ranks[0]:2d}: {line}") for at, line in log.lines]
         quiet_system(

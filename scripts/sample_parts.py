@@ -1,4 +1,4 @@
-"""What the samples are made of: a job with its logs, what it prints while all is well, and what programs print when not.
+"""What the samples are made of: a job with its logs, and what programs print while all is well and when it is not.
 
 Every line is made up: its shape is that of the program which prints it, its values are ours.
 """
@@ -79,6 +79,10 @@ class Job:
         """Ranks of all nodes."""
         return sum(len(machine.ranks) for machine in self.machines)
 
+    def address(self, machine: Machine) -> str:
+        """The node's address in the job's network."""
+        return f"10.0.0.{11 + self.machines.index(machine)}"
+
     def log(self, path: str) -> Log:
         """The file of that path; made when first asked for."""
         return self.logs.setdefault(path, Log(path))
@@ -105,10 +109,10 @@ class Job:
             f"ranks_per_node: {len(self.machines[0].ranks)}",
             "nodes:",
         ]
-        for number, machine in enumerate(self.machines, 11):
+        for machine in self.machines:
             lines += [
                 f"  - name: {machine.name}",
-                f"    aliases: [{machine.name}.cluster.example, 10.0.0.{number}]",
+                f"    aliases: [{machine.name}.cluster.example, {self.address(machine)}]",
                 f"    ranks: [{', '.join(map(str, machine.ranks))}]",
                 "    gpus:",
                 *(f"      - {{index: {i}, pci: '{PCI[i]}'}}" for i in range(len(machine.ranks))),
@@ -158,8 +162,23 @@ ROUTINE = (
 )
 _NCCL_LATER = ("No device", "Socket", "opCount", "Split", "Destroy", "SHM", "PROFILER", "Init timings", "Enabled NVLS")
 NCCL_START = tuple(t for t in TEMPLATES["nccl"] if not any(word in t for word in _NCCL_LATER))
+MEGATRON = tuple(
+    t for t in TEMPLATES["startup"] if t.startswith((">", " >", "make:", "    read", "    total", "using world"))
+)
 WARNINGS = tuple(t for t in TEMPLATES["library"] if t.startswith(("/data/job", "Token ind", "huggingface", "Some w")))
-_NOT_ON_SLURM = ("kubelet", "containerd", "dockerd", "docker", "opensm", "ntpd", "cni0", "prolog for", "task {rank}")
+_NOT_ON_SLURM = (
+    "kubelet",
+    "containerd",
+    "dockerd",
+    "docker",
+    "opensm",
+    "ntpd",
+    "cni0",
+    "prolog",
+    "task {rank}",
+    "launch task",
+    "with step",
+)
 SYSTEM = tuple(t for t in TEMPLATES["system"] if not any(word in t for word in _NOT_ON_SLURM))
 
 
@@ -194,39 +213,42 @@ def system_line(message: str, at: datetime, host: str, form: str, booted: dateti
     return stamped(message, at, host, form, booted or at)
 
 
-def starting(job: Job, path: str, machine: Machine, ranks: Iterable[int]) -> None:
-    """The launcher, the warnings of libraries and NCCL's set-up of these ranks, within the first two minutes."""
+def starting(job: Job, path: str, machine: Machine, ranks: Iterable[int], launcher: bool = True) -> None:
+    """What a job prints in its first minutes: torchrun if it is the launcher, libraries, NCCL's set-up of the ranks."""
     log, values = job.log(path), Values(f"{job.name} {path} start", host=machine.name)
-    values.update(nranks=job.nranks, nnodes=len(job.machines))
+    values.update(nranks=job.nranks, nnodes=len(job.machines), ip=job.address(machine))
+    values["comm_id"] = Values(job.name)["comm_id"]
     values.stamp = job.start
-    for template in TEMPLATES["startup"][:17]:
+    for template in TEMPLATES["startup"][:17] if launcher else ():
         log.add(values.tick(0.05), values.fill(template.replace("{pid}", str(machine.pid))))
     for template in WARNINGS:
         log.add(values.tick(2.0), values.fill(template))
-    for template in TEMPLATES["startup"][22:36]:
+    for template in MEGATRON:
         log.add(values.tick(0.5), values.fill(template))
     for rank in ranks:
         local = machine.ranks.index(rank)
         values.update(rank=rank, gpu=local, pid=machine.pid_of(rank), tid=machine.pid_of(rank) + 413)
         values.update(peer=(rank + 1) % job.nranks, peer_gpu=(local + 1) % len(machine.ranks), bus=PCI[local][5:7])
+        values["comm"] = Values(f"{job.name} {rank}")["comm"]
         for template in NCCL_START:
             log.add(values.tick(0.05), values.fill(template))
 
 
-def training(job: Job, path: str, machine: Machine, end: datetime, style: Style, secs: float, first: int = 100) -> int:
-    """The steps of a node until `end`, one line in so many seconds, and what stands between them. The last step."""
+def training(
+    job: Job, path: str, machine: Machine, end: datetime, style: Style, secs: float, ranks: Sequence[int] = ()
+) -> None:
+    """Steps until `end`, one line in so many seconds; between them, lines about `ranks` (if none, all of the node)."""
     log, values = job.log(path), Values(f"{job.name} {path} steps")
-    begin, step, loss = after(job.start, 180), first, 2.9
+    begin, step, loss = after(job.start, 180), 100, 2.9
     for at in evenly(begin, end, int((end - begin).total_seconds() / secs), values):
         step, loss = step + 10, loss * 0.9993
         text = f"step {step} loss {loss + 0.02 * values['u']:.4f} grad_norm {values['grad']:.3f} lr 2.99e-04"
         log.add(at, style(at, "INFO", "trainer", f"{text} tokens/s {values.rng.randint(61000, 64000)} errors 0"))
         if values.rng.random() < 0.6:
             values.stamp = after(at, 0.2 * secs * values.rng.random())
-            values["rank"] = values.rng.choice(machine.ranks)
+            values["rank"] = values.rng.choice(ranks or machine.ranks)
             level, logger, template = values.rng.choice(ROUTINE)
             log.add(values.stamp, style(values.stamp, level, logger, values.fill(template)))
-    return step
 
 
 # --- what goes wrong, as programs print it ---------------------------------------------------------------------------

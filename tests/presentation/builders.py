@@ -33,7 +33,7 @@ from attribution.contracts.vocabulary import (
 )
 
 START = datetime(2026, 5, 4, 3, 6, 58, 112_000, tzinfo=UTC)
-LINK = Device(kind=DeviceKind.NVLINK, ids={"pci": "0000:1b:00", "link": "8"})
+LINK = Device(kind=DeviceKind.NVLINK, ids={"pci": "0000:1b:00", "index": "0", "link": "8"})
 XID_149 = (
     "May  4 03:06:58 node-02 kernel: NVRM: Xid (PCI:0000:1b:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 "
     "(0x004505c6 0x00000000 0x00000000 0x00000000 0x00000000 0x00000000)"
@@ -114,7 +114,9 @@ def diagnosis(sub_domain: SubDomain, state: TerminalState = TerminalState.FAILED
         "summary": "The attempt failed.",
         "catalog": CatalogIdentity(version="0.1.0", digest="5d41402abc4b2a76b9719d911017c592"),
         "input_digest": "7d793037a0760186574b0282f2f435e7",
-        "coverage": tuple(covered(source, f"node-0{n}") for source in (Source.APPLOG, Source.SYSLOG) for n in (1, 2, 3)),
+        "coverage": tuple(
+            covered(source, f"node-0{n}") for source in (Source.APPLOG, Source.SYSLOG) for n in (1, 2, 3)
+        ),
     }
     return Diagnosis(**(given | fields))
 
@@ -146,7 +148,9 @@ def single() -> Diagnosis:
         impact=Impact(nodes=9, ranks=72, gpus=1),
         symptoms=(
             symptom("NVLINK_SIGNAL_INTEGRITY", "node-02", Role.CAUSE, device=LINK, count=3, evidence_ids=("e1",)),
-            aside("XID_45", "node-02", "NVLINK_SIGNAL_INTEGRITY", "the driver cleared up after the link", rule="XID101"),
+            aside(
+                "XID_45", "node-02", "NVLINK_SIGNAL_INTEGRITY", "the driver cleared up after the link", rule="XID101"
+            ),
             *(aside("NCCL_ERROR", n, "NVLINK_SIGNAL_INTEGRITY", followed, count=8, ranks=8) for n in peers),
             symptom("NVLINK_BIT_ERRORS", "node-02", Role.CONTEXT, count=40),
         ),
@@ -154,6 +158,7 @@ def single() -> Diagnosis:
             line(
                 "e1",
                 XID_149,
+                stream="syslog/node-02.log",
                 fields={"code": "149", "unit": "NETIR_LINK_EVT", "severity": "Fatal", "link": "08"},
                 before=("May  4 03:06:57 node-02 kernel: nvidia-nvlink: link 8 retrains",),
                 after=("May  4 03:06:58 node-02 kernel: NVRM: Xid (PCI:0000:1b:00): 45, pid=71023, name=python3",),
@@ -216,7 +221,9 @@ def user_code() -> Diagnosis:
             symptom("NCCL_ERROR", "node-01", rank=3, evidence_ids=("e2",)),
         ),
         evidence=(
-            line("e1", "KeyError: 'labels'", node="node-03", rank=17, line=4_120, fields={"type": "KeyError"}, **stderr),
+            line(
+                "e1", "KeyError: 'labels'", node="node-03", rank=17, line=4_120, fields={"type": "KeyError"}, **stderr
+            ),
             line("e2", "NCCL error: remote process exited", -0.4, node="node-01", rank=3, **stderr),
         ),
         actions=(Action.FIX_USER_CODE,),
@@ -251,7 +258,9 @@ def compound() -> Diagnosis:
         affected_nodes=tuple(names),
         first_failure=FirstFailure(symptom="XID_79", node="node-02", at=START, evidence_id="e0"),
         impact=Impact(nodes=8, ranks=64, gpus=8),
-        evidence=tuple(line(f"e{n}", raw, n, node=name, at_uncertainty_secs=1.0) for n, name in enumerate(names)),
+        evidence=tuple(
+            line(f"e{n}", raw, n, node=name, at_uncertainty_secs=1.0, rule="XID001") for n, name in enumerate(names)
+        ),
         actions=(Action.REBOOT_NODE, Action.INSPECT_HARDWARE),
         trace=(
             TraceEntry(
@@ -317,7 +326,9 @@ def insufficient() -> Diagnosis:
     """Time-outs everywhere, and the system logs are missing."""
     return diagnosis(
         SubDomain.INSUFFICIENT_EVIDENCE,
-        first_failure=FirstFailure(symptom="NCCL_WATCHDOG_TIMEOUT", node="node-05", rank=40, at=START, evidence_id="e1"),
+        first_failure=FirstFailure(
+            symptom="NCCL_WATCHDOG_TIMEOUT", node="node-05", rank=40, at=START, evidence_id="e1"
+        ),
         impact=Impact(nodes=4, ranks=32),
         symptoms=(
             symptom("NCCL_WATCHDOG_TIMEOUT", "node-05", rank=40, evidence_ids=("e1",)),
@@ -346,7 +357,9 @@ def insufficient() -> Diagnosis:
                 nodes=tuple(f"node-{n:02}" for n in range(4, 12)),
                 reason="nothing was delivered",
             ),
-            Untestable(sub_domains=(SubDomain.NETWORK_FABRIC,), source=Source.NETWORK_METRICS, reason="error: HTTP 503"),
+            Untestable(
+                sub_domains=(SubDomain.NETWORK_FABRIC,), source=Source.NETWORK_METRICS, reason="error: HTTP 503"
+            ),
             Untestable(sub_domains=(), reason="rule NET004 broke: ZeroDivisionError: division by zero"),
         ),
         coverage=(
@@ -401,6 +414,7 @@ def metric() -> Diagnosis:
         first_failure=FirstFailure(symptom="FILESYSTEM_FULL", node="node-02", at=START, evidence_id="e1"),
         evidence=(
             line("e1", text, source=Source.NODE_METRICS, line=3, fields={"value": "0"}, samples=samples, rule="STO004"),
+            line("e9", "Out of memory: Killed process 71023 (python3)", 45, at_uncertainty_secs=1.0),
         ),
         actions=(Action.RETRY_LATER,),
     )
@@ -420,14 +434,24 @@ def bare() -> Diagnosis:
 
 def hostile() -> Diagnosis:
     """Every text that a log can influence tries to break out."""
-    evil = "\x1b[2J\u202eevil\u200b\u0301\u0301\u0301\u0301 @channel `` ``` |<b>http://x.example/#1 :smile:\r\n# 日本語のログ" * 2
+    evil = (
+        "\x1b[2J\u202eevil\u200b\u0301\u0301\u0301\u0301 @channel `` ``` |<b>http://x.example/#1 :smile:\r\n# 日本語 "
+        * 2
+    )
     gpu = Device(kind=DeviceKind.GPU, ids={"uuid": evil, evil: evil})
     return diagnosis(
         SubDomain.GPU_HARDWARE,
         workload_id=evil,
         causes=(
             cause(
-                evil, evil, SubDomain.GPU_HARDWARE, node=evil, device=gpu, why=evil, rule=evil, actions=(Action.DRAIN_NODE,)
+                evil,
+                evil,
+                SubDomain.GPU_HARDWARE,
+                node=evil,
+                device=gpu,
+                why=evil,
+                rule=evil,
+                actions=(Action.DRAIN_NODE,),
             ),
         ),
         exclude_nodes=(evil,),

@@ -301,7 +301,7 @@ def _alternatives(outcome: Outcome, refinement: Refinement, limit: int) -> tuple
         rival = symptom.id in named and outcome.sub_domain is SubDomain.AMBIGUOUS
         if demotion is None and not rival:
             continue
-        because = demotion.reason if demotion else f"nothing in the evidence rules it out on {place_of(symptom)}"
+        because = demotion.reason if demotion else f"nothing in the evidence rules it out{_on(symptom)}"
         ids = decisive_events(demotion.by if demotion and demotion.by else symptom)
         found.append(
             Alternative(
@@ -314,6 +314,11 @@ def _alternatives(outcome: Outcome, refinement: Refinement, limit: int) -> tuple
             )
         )
     return tuple(found[:limit])
+
+
+def _on(symptom: Symptom) -> str:
+    place = place_of(symptom)
+    return f" on {place}" if place else ""
 
 
 # --- small help ---------------------------------------------------------------------------------------------------

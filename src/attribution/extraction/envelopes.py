@@ -169,7 +169,7 @@ def _shipped(record: Mapping[str, Any], rules: ClockRules) -> Record | None:
     place = f"pod/{pod}/{container}" if pod and container else f"pod/{pod}" if pod else None
     tags = (host if program else None, program, place, _text(record.get("stream")))
     moment = next((moment for key in _TIMES if (moment := _moment(record.get(key), rules)) is not None), None)
-    rank = next((n for key in _RANKS if isinstance(n := record.get(key), int) and 0 <= n < 10**6), None)
+    rank = next((n for key in _RANKS if type(n := record.get(key)) is int and 0 <= n < 10**6), None)
     return Record(text, moment, None, host or pod, program, " ".join(filter(None, tags)), level, rank)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from attribution.contracts.diagnosis import Cause, Device, Diagnosis, Evidence
-from attribution.contracts.vocabulary import Confidence, Domain, SubDomain
+from attribution.contracts.vocabulary import Confidence, Domain, Source, SubDomain
 from attribution.presentation import words
 
 SHOWN_CAUSES = 3
@@ -34,9 +34,9 @@ class Answer:
         self._ranks = {(s.symptom, s.node, s.rank): s.ranks for s in diagnosis.symptoms}
         ambiguous = diagnosis.sub_domain is SubDomain.AMBIGUOUS
         of_several = Confidence.ONE_OF_SEVERAL
-        named = tuple(c for c in diagnosis.causes if ambiguous or c.confidence is not of_several) or diagnosis.causes
-        self.causes: tuple[Cause, ...] = named
-        self.rivals = tuple(cause for cause in diagnosis.causes if cause not in named)
+        named = tuple(c for c in diagnosis.causes if ambiguous or c.confidence is not of_several)
+        self.causes: tuple[Cause, ...] = named or diagnosis.causes
+        self.rivals = tuple(c for c in diagnosis.causes if named and not ambiguous and c.confidence is of_several)
 
     @property
     def state(self) -> str:
@@ -47,15 +47,18 @@ class Answer:
     def verdict(self) -> str:
         """What is to blame, in the words of the vocabulary; or that nothing is, or that it is not known."""
         sub_domain = self.diagnosis.sub_domain
-        if sub_domain is SubDomain.NONE:
-            return "nothing wrong"
-        if sub_domain is SubDomain.INSUFFICIENT_EVIDENCE:
-            return "no cause is in the evidence"
+        if sub_domain in {SubDomain.NONE, SubDomain.INSUFFICIENT_EVIDENCE}:
+            return words.SUB_DOMAINS[sub_domain]
         if sub_domain is SubDomain.AMBIGUOUS:
             kinds = len({cause.meaning for cause in self.causes})
             blamed = words.listed(list(dict.fromkeys(words.SUB_DOMAINS[c.sub_domain] for c in self.causes)), 3, "or")
-            return f"{words.number(kinds)} causes fit: {blamed}" if kinds > 1 else "several causes fit"
+            return f"{words.number(kinds)} causes fit: {blamed}" if kinds > 1 else words.SUB_DOMAINS[sub_domain]
         return f"{self.diagnosis.domain.value} / {sub_domain.value}"
+
+    @property
+    def attempt(self) -> str:
+        """Which attempt of which workload this is about."""
+        return f"{self.diagnosis.workload_id}, attempt {self.diagnosis.attempt}"
 
     @property
     def unsaid(self) -> str:
@@ -83,9 +86,10 @@ class Answer:
     def place(self, cause: Cause) -> str:
         """Where a cause lies: `node-02 · GPU 0000:1b:00 · link 8 · rank 17`."""
         ranks = self._ranks.get((cause.symptom, cause.node, cause.rank), 0)
-        return self._place(cause.node, cause.device, cause.rank, ranks)
+        return self.where_of(cause.node, cause.device, cause.rank, ranks)
 
-    def _place(self, node: str | None, device: Device | None, rank: int | None, ranks: int = 0) -> str:
+    def where_of(self, node: str | None, device: Device | None, rank: int | None, ranks: int = 0) -> str:
+        """A place from its parts, those that are known. `ranks` is how many showed it, `rank` the first of them."""
         parts = [self.node(node)] if node else []
         if device:
             parts.append(words.device(device))
@@ -113,8 +117,12 @@ class Answer:
             return []
         found = self.evidence.get(first.evidence_id)
         title = f"First failure: {words.symptom(first.symptom)}"
-        where = self._place(first.node, None, first.rank)
+        where = self.where_of(first.node, None, first.rank)
         return [Block(title, where, found.rule if found else "", first.at, (found,) if found else ())]
+
+    def decisive(self, cause: Cause) -> Evidence | None:
+        """The line that shows a cause best."""
+        return next((self.evidence[item] for item in cause.evidence_ids if item in self.evidence), None)
 
     def left_out(self) -> str:
         """The causes that are not shown: `and 5 more: node-05, node-06 and 3 more`."""
@@ -124,8 +132,11 @@ class Answer:
 
 
 def place_of_line(item: Evidence) -> str:
-    """Where a line stands: source, node, rank, stream and number, as in `syslog/node-02:812`."""
-    rank = None if item.rank is None else f"rank{item.rank}"
+    """Where a line stands: the file with the number, as in `syslog/node-02.log:812`; or what names the stream."""
+    if "/" in item.stream:
+        return f"{item.stream}:{item.line}"
+    # In other sources the rank tells whom a line is about, not who wrote it.
+    rank = f"rank{item.rank}" if item.rank is not None and item.source is Source.APPLOG else None
     name = ".".join(part for part in (item.node, rank, item.stream) if part)
     return f"{item.source.value}/{name}:{item.line}" if name else f"{item.source.value}:{item.line}"
 
@@ -133,6 +144,20 @@ def place_of_line(item: Evidence) -> str:
 def time_of_line(item: Evidence) -> str:
     """When a line was written, and how sure that is."""
     return words.time(item.at, item.at_uncertainty_secs) if item.at else "no date in the line"
+
+
+def since(start: Evidence | None, then: Evidence | None) -> str:
+    """How long after the line `start` the line `then` was written; empty where their clocks cannot be compared."""
+    if start is None or then is None or start.at is None or then.at is None:
+        return ""
+    known = [u for u in (start.at_uncertainty_secs, then.at_uncertainty_secs) if u is not None]
+    if len(known) < 2:
+        return ""
+    unzoned = [u for u in known if u >= words.ZONE_UNKNOWN_SECS]
+    one_clock = (start.source, start.node) == (then.source, then.node) and len(unzoned) != 1
+    if unzoned and not one_clock:
+        return ""
+    return words.relative(then.at - start.at, 0.0 if unzoned else max(known))
 
 
 def decisive_words(item: Evidence) -> list[str]:

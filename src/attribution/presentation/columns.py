@@ -29,7 +29,7 @@ def visible(text: str) -> str:
     marks = 0
     for char in text:
         marks = marks + 1 if char > "\u02ff" and _is_mark(char) else 0
-        if marks > _MARKS or not shown and marks or not char.isprintable() or _INVISIBLE.match(char):
+        if marks > _MARKS or (marks and not shown) or not char.isprintable() or _INVISIBLE.match(char):
             shown.append(" " if unicodedata.category(char) == "Zs" else _escaped(char))
         else:
             shown.append(char)
@@ -101,22 +101,58 @@ def clip_start(text: str, room: int) -> str:
 
 
 def clip_around(text: str, room: int, decisive: Iterable[str]) -> str:
-    """A raw line in one line: the part that holds the `decisive` words stays, what is far from it goes.
+    """A raw line in one line: the part that holds the `decisive` words stays, what matters less goes.
 
-    The start stays if the decisive part lies in it, or none is found; else as little as possible of the start goes.
+    First goes the header of the line, whose time and host are told elsewhere; then what lies between the decisive part
+    and the end; then, if the decisive part stands far behind, what lies before it.
     """
     text = visible(text)
     if width(text) <= room:
         return text
     start, end = _span(text, [visible(word) for word in decisive])
+    header = _HEADER.match(text)
+    lead = ""
+    if header and (header.end() <= start or not end):
+        lead, text, room = ELLIPSIS, text[header.end() :], room - 1
+        start, end = max(0, start - header.end()), max(0, end - header.end())
+    if width(text) <= room:
+        return lead + text
     if width(text[:end]) < room:
+        return lead + _without_middle(text, room, width(text[:end]))
+    return _without_start(text, room, start, end)
+
+
+def _without_middle(text: str, room: int, needed: int) -> str:
+    """The start, `needed` columns of it at least, and the end where enough room is left for it to say something."""
+    first = max(needed, room * 3 // 5)
+    last = room - first - 1
+    if last < _WORTH_SHOWING:
         return _head(text, room - 1).rstrip() + ELLIPSIS
+    return _head(text, first).rstrip() + ELLIPSIS + _from_word(_tail(text, last), last)
+
+
+def _without_start(text: str, room: int, start: int, end: int) -> str:
+    """The decisive part with what follows it, and as much of what leads to it as fits."""
     rest = _tail(text, room - 1)
     if len(text) - len(rest) <= start:
-        return ELLIPSIS + rest
+        return ELLIPSIS + _from_word(rest, start - len(text) + len(rest))
     lead = _tail(text[:start], max(0, min(room // 2, room - 2 - width(text[start:end]))))
-    lead = lead.partition(" ")[2] or lead  # from the start of a word, if one starts there
-    return ELLIPSIS + _head(lead + text[start:], room - 2).rstrip() + ELLIPSIS
+    return ELLIPSIS + _head(_from_word(lead, len(lead)) + text[start:], room - 2).rstrip() + ELLIPSIS
+
+
+def _from_word(text: str, before: int) -> str:
+    """The text from the start of a whole word, if one starts near its start and `before` a position."""
+    return text[text.find(" ", 0, max(0, min(before, _NEAR))) + 1 :]
+
+
+_HEADER = re.compile(
+    r"(?:<\d{1,3}>)?(?:"
+    r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT[\d:.,]{8,18}(?:Z|[+-]\d\d:?\d\d)) \S{1,255} "
+    r"(?:kernel: (?:\[ *\d+\.\d+\] )?)?|\[ *\d+\.\d+\] )"
+)
+"""What a system log writes before the message: time, host, and the kernel's own clock."""
+
+_WORTH_SHOWING, _NEAR = 16, 12
 
 
 def _span(text: str, words: Iterable[str]) -> tuple[int, int]:

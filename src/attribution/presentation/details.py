@@ -1,9 +1,10 @@
-"""Sections are what a reader asks for after the answer: all that was set aside, what was examined, how it was decided."""
+"""Sections are what a reader asks for after the answer: what was set aside, what was examined, how it was decided."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from attribution.contracts.diagnosis import Alternative, Untestable
+from attribution.contracts.vocabulary import SubDomain
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
 from attribution.presentation.groups import (
@@ -61,9 +62,9 @@ def _alternative(answer: Answer, item: Alternative) -> tuple[int, str]:
 
 
 def _untestable(answer: Answer, item: Untestable) -> tuple[int, str]:
-    causes = words.listed([words.SUB_DOMAINS[sub_domain] for sub_domain in item.sub_domains], 18) or "no cause"
+    causes = words.listed([words.SUB_DOMAINS[sub_domain] for sub_domain in item.sub_domains], len(SubDomain))
     if item.source is None:
-        return 1, f"{causes}: {item.reason}"
+        return 1, item.reason + (f": {causes}" if causes else "")
     nodes = answer.nodes(item.nodes, SHOWN_NODES)
     return 1, f"{words.SOURCES[item.source]}{f' of {nodes}' if nodes else ''} ({item.reason}): {causes}"
 
@@ -89,13 +90,14 @@ def _trace(answer: Answer) -> Iterator[tuple[int, str]]:
 
 
 def _decision(answer: Answer, item: Decision) -> str:
-    parts = [item.rule, item.outcome.replace("_", " "), item.decision, item.symptom and words.symptom(item.symptom)]
+    what = " ".join(part for part in (item.decision, item.symptom and words.symptom(item.symptom)) if part)
     times = f" ×{item.count:,}" if item.count > 1 else ""
     nodes = answer.nodes(item.nodes, SHOWN_NODES)
-    return " ".join(part for part in parts if part) + times + (f" on {nodes}" if nodes else "")
+    return f"{item.rule} {item.outcome}" + (f": {what}" if what else "") + times + (f" on {nodes}" if nodes else "")
 
 
 def _identity(answer: Answer) -> Iterator[tuple[int, str]]:
     catalog = answer.diagnosis.catalog
+    yield 1, f"workload {answer.attempt}"
     yield 1, f"catalog {catalog.version}, digest {catalog.digest}"
     yield 1, f"input {answer.diagnosis.input_digest}"

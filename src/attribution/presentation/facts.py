@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from attribution.contracts.diagnosis import Cause, Untestable
 from attribution.contracts.vocabulary import Action, Status, SubDomain
 from attribution.presentation import words
-from attribution.presentation.answer import Answer
+from attribution.presentation.answer import Answer, since
 from attribution.presentation.groups import by_source, grouped, losses, rivals, set_aside, standing
 
 SHOWN = 3
@@ -32,14 +32,14 @@ def facts(answer: Answer, everything: bool = False) -> list[Fact]:
         _fact("why", _why(answer)),
         _fact("first failure", _first_failure(answer)),
         _fact("impact", _impact(answer)),
+        _fact("device", _device(answer) if everything else ""),
         Fact("also seen", tuple(_also_seen(answer))),
         _fact("harmless", _harmless(answer)),
         Fact("set aside", tuple(() if everything else _set_aside(answer))),
+        _fact("inferred", _inferred(answer)),
         _fact("examined", "" if everything else _examined(answer)),
         _fact("not examined", _not_examined(answer)),
-        _fact("inferred", _inferred(answer)),
         _fact("more", _more(answer)),
-        _fact("workload", f"{answer.diagnosis.workload_id}, attempt {answer.diagnosis.attempt}"),
     ]
     return [fact for fact in found if fact.texts]
 
@@ -86,9 +86,7 @@ def _first_failure(answer: Answer) -> str:
     first = answer.diagnosis.first_failure
     if first is None or not answer.causes:
         return ""
-    where = " · ".join(
-        part for part in (first.node and answer.node(first.node), first.rank is not None and f"rank {first.rank}") if part
-    )
+    where = answer.where_of(first.node, None, first.rank)
     if any(first.evidence_id in cause.evidence_ids for cause in answer.causes):
         return (where or "the line above") + (", +0.0 s" if len(answer.causes) == 1 else "")
     what = words.symptom(first.symptom) + (f" on {where}" if where else "")
@@ -96,24 +94,27 @@ def _first_failure(answer: Answer) -> str:
 
 
 def _when(answer: Answer) -> str:
-    """The time of the first failure, seen from the cause where the two clocks can be compared."""
+    """The time of the first failure, seen from the one cause where the two clocks can be compared."""
     first = answer.diagnosis.first_failure
-    lead = answer.causes[0]
     seen = answer.evidence.get(first.evidence_id) if first else None
-    shown = next((answer.evidence[item] for item in lead.evidence_ids if item in answer.evidence), None)
-    if seen is None or shown is None or seen.at is None or shown.at is None:
-        return words.time(seen.at, seen.at_uncertainty_secs) if seen and seen.at else "time not known"
-    one_clock = (seen.source, seen.node) == (shown.source, shown.node)
-    both = words.comparable(seen.at_uncertainty_secs) and words.comparable(shown.at_uncertainty_secs)
-    if len(answer.causes) == 1 and (one_clock or both):
-        return words.relative(seen.at - shown.at)
-    return words.time(seen.at, seen.at_uncertainty_secs)
+    if seen is None or seen.at is None:
+        return "time not known"
+    gap = since(answer.decisive(answer.causes[0]), seen) if len(answer.causes) == 1 else ""
+    return gap or words.time(seen.at, seen.at_uncertainty_secs)
 
 
 def _impact(answer: Answer) -> str:
+    if answer.diagnosis.sub_domain is SubDomain.NONE:
+        return ""
     impact = answer.diagnosis.impact
     counts = ((impact.nodes, "node"), (impact.ranks, "rank"), (impact.gpus, "GPU"))
     return ", ".join(words.counted(count, noun) for count, noun in counts if count)
+
+
+def _device(answer: Answer) -> str:
+    """All names of the device, where the cause is one."""
+    device = answer.causes[0].device if len(answer.causes) == 1 else None
+    return ", ".join(f"{name} {value}" for name, value in sorted(device.ids.items())) if device else ""
 
 
 # --- what else was found ------------------------------------------------------------------------------------------
@@ -123,14 +124,13 @@ def _also_seen(answer: Answer) -> list[str]:
     if answer.diagnosis.sub_domain is SubDomain.NONE:
         return []
     later = [_rival(answer, cause, nodes) for cause, nodes in rivals(answer)]
-    left = [group.what + _on(answer, group.nodes) for group in standing(answer)]
+    left = [words.sentence(group.what) + _on(answer, group.nodes) for group in standing(answer)]
     return _shortened([*later, *left])
 
 
 def _rival(answer: Answer, cause: Cause, nodes: tuple[str, ...]) -> str:
-    lead = answer.causes[0]
-    gap = f", {words.relative(cause.at - lead.at)}" if cause.at and lead.at and len(nodes) == 1 else ""
-    return f"{words.sentence(cause.meaning)}{_on(answer, nodes)}{gap}"
+    gap = since(answer.decisive(answer.causes[0]), answer.decisive(cause)) if len(nodes) == 1 else ""
+    return f"{words.sentence(cause.meaning)}{_on(answer, nodes)}" + (f", {gap}" if gap else "")
 
 
 def _harmless(answer: Answer) -> str:
@@ -148,7 +148,7 @@ def _set_aside(answer: Answer) -> list[str]:
     late = [f"{words.counted(out_of_time, 'finding')} from before or after the attempt"] if out_of_time else []
     if answer.diagnosis.sub_domain is SubDomain.NONE:
         return late
-    told = [f"{group.what}{_on(answer, group.nodes)}: {group.reason}" for group in set_aside(answer)]
+    told = [f"{words.sentence(group.what)}{_on(answer, group.nodes)}: {group.reason}" for group in set_aside(answer)]
     return _shortened(told) + late
 
 

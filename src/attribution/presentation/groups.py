@@ -54,9 +54,7 @@ def _thing(item: Symptom | Cause) -> tuple[str, str | None, str]:
 
 def noticed(answer: Answer) -> list[Group]:
     """Findings that inform and blame nothing."""
-    return _grouped(
-        s for s in answer.diagnosis.symptoms if s.role is Role.CONTEXT and s.status is SymptomStatus.ACTIVE
-    )
+    return _grouped(s for s in answer.diagnosis.symptoms if s.role is Role.CONTEXT and s.status is SymptomStatus.ACTIVE)
 
 
 def _grouped(symptoms: Iterable[Symptom]) -> list[Group]:
@@ -99,6 +97,10 @@ def rivals(answer: Answer) -> list[tuple[Cause, tuple[str, ...]]]:
 # --- coverage -----------------------------------------------------------------------------------------------------
 
 
+SHOWN_REASONS = 3
+"""Reasons of one source that are told."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceCoverage:
     """What was examined of one source. `streams` and `notes` are in words."""
@@ -118,7 +120,9 @@ def by_source(lines: Iterable[CoverageLine]) -> list[SourceCoverage]:
 def _source(source: Source, lines: list[CoverageLine]) -> SourceCoverage:
     by_status = grouped(lines, lambda line: line.status)
     streams = [f"{len(by_status[status]):,} {words.STATUSES[status]}" for status in Status if status in by_status]
-    return SourceCoverage(source, ", ".join(streams), sum(line.lines for line in lines), tuple(losses(lines)))
+    reasons = list(dict.fromkeys(line.reason for line in lines if line.reason))
+    notes = (*losses(lines), *reasons[:SHOWN_REASONS])
+    return SourceCoverage(source, ", ".join(streams), sum(line.lines for line in lines), notes)
 
 
 def losses(lines: Iterable[CoverageLine]) -> list[str]:

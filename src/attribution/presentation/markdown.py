@@ -16,13 +16,17 @@ LINE_COLUMNS = 400
 SHOWN_GROUPS = 20
 """Rows of the table of what was set aside."""
 
-_PLAIN = re.compile(r"[\w.,;:()/'’\"+±%=·×…?-]+")
+_TABLES = frozenset({"set aside", "examined"})
+"""Facts that have a table of their own."""
+
+_PLAIN = re.compile(r"[\w.,;:()/'’\"+±%=·×…?–—-]+")
 _ACTIVE = re.compile(
     r"_|://|^www\.|(?<=[^\W\d])\.(?=\w)"  # emphasis, addresses, names of hosts and files
-    r"|:\w*[^\W\d]\w*:|^[+-]$|^[0-9a-f]{7,40}$|^[A-Z]{2,}-\d"  # emoji, list marks, commits, tickets
-    r"|^=+$|^-+$|^\d+[.)]$|--",
+    r"|:\w*[^\W\d]\w*:|\b[0-9a-f]{7,40}\b|\b[A-Z]{2,}-\d|--",  # emoji, commits, tickets, rules
     re.ASCII,
 )
+_LEADING = re.compile(r"[-+=/]|\d+[.)]")
+"""What a line must not begin with: list marks, underlines, commands of the tracker."""
 
 
 def render(diagnosis: Diagnosis) -> str:
@@ -36,7 +40,8 @@ def render(diagnosis: Diagnosis) -> str:
         parts.append([prose(rest)])
     if not blocks and answer.unsaid:
         parts.append([prose(answer.unsaid)])
-    parts.append([line for fact in facts(answer) if fact.label != "set aside" for line in _fact(fact)])
+    parts.append([line for fact in facts(answer) if fact.label not in _TABLES for line in _fact(fact)])
+    parts[-1].append(f"- **Workload:** {prose(answer.attempt)}")
     parts += [part for part in (_set_aside(answer), _examined(answer)) if part]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -101,11 +106,11 @@ def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
 
 def prose(text: str, in_table: bool = False) -> str:
     """Text as one line of Markdown: words that could be markup, a mention or an address stand as code."""
-    return " ".join(_word(word, in_table) for word in visible(text).split())
+    return " ".join(_word(word, in_table, index == 0) for index, word in enumerate(visible(text).split()))
 
 
-def _word(word: str, in_table: bool) -> str:
-    if _PLAIN.fullmatch(word) and not _ACTIVE.search(word):
+def _word(word: str, in_table: bool, first: bool) -> str:
+    if _PLAIN.fullmatch(word) and not _ACTIVE.search(word) and not (first and _LEADING.match(word)):
         return word
     return code(word.replace("|", "\\x7c") if in_table else word)
 

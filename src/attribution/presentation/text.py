@@ -17,7 +17,7 @@ MIN_WIDTH = 40
 
 _ARROW, _RAW, _AROUND, _FACT = "   --> ", "    |  ", "    :  ", "    = "
 _LABEL = len("first failure")
-_PAIRS = {"first failure": "impact", "more": "workload"}
+_PAIRS = {"first failure": "impact", "not examined": "more"}
 """Facts that share a line where both fit."""
 
 
@@ -85,7 +85,8 @@ def _proof(block: Block, columns: int, verbose: bool) -> Iterator[Line]:
         yield Look.GUTTER, _RAW + clip_around(item.text, columns - len(_RAW), decisive_words(item))
         if verbose:
             yield from _around(item.after, columns)
-            yield from _reading(item, columns)
+            if item.fields or item.samples or item.rule != block.rule:
+                yield from _reading(item, columns)
 
 
 def _arrow(item: Evidence, columns: int) -> list[str]:
@@ -107,7 +108,9 @@ def _reading(item: Evidence, columns: int) -> Iterator[Line]:
     told = f"read by {item.rule}" + (f": {fields}" if fields else "")
     if item.samples:
         shown = [f"{words.time(s.at)[11:]} {'blank' if s.value is None else f'{s.value:g}'}" for s in item.samples[:8]]
-        told += f"; samples: {', '.join(shown)}" + (f" and {len(item.samples) - 8} more" if len(item.samples) > 8 else "")
+        told += f"; samples: {', '.join(shown)}" + (
+            f" and {len(item.samples) - 8} more" if len(item.samples) > 8 else ""
+        )
     return ((Look.AROUND, " " * len(_RAW) + line) for line in wrap(told, columns - len(_RAW)))
 
 
@@ -140,6 +143,8 @@ def _fact(fact: Fact, columns: int) -> Iterator[str]:
 
 def _side_by_side(first: Fact, second: Fact, columns: int) -> str | None:
     """Two short facts in one line, or None."""
+    if len(first.texts) > 1:
+        return None
     left, right = visible(first.texts[0]), f"= {second.label}  {visible(second.texts[0])}"
     lead = f"{_FACT}{first.label:<{_LABEL}}  {left}"
     middle = max(columns // 2, width(lead) + 3)
@@ -167,11 +172,12 @@ def _table(rows: tuple[tuple[str, ...], ...], columns: int) -> Iterator[Line]:
     sizes = [max(width(row[index]) for row in cells) for index in range(len(rows[0]) - 1)]
     for row in cells:
         fixed = "  ".join(pad(cell, size) for cell, size in zip(row, sizes, strict=False))
-        lead = clip(f"  {fixed}".rstrip(), columns)
         if width(f"  {fixed}  {row[-1]}") <= columns:
             yield Look.PLAIN, f"  {fixed}  {row[-1]}"
             continue
-        yield Look.PLAIN, lead
+        first, *rest = [f"  {fixed}"] if width(fixed) + 2 <= columns else spread(f"  {fixed}", "", columns)
+        yield Look.PLAIN, first
+        yield from ((Look.PLAIN, line) for line in rest)
         yield from ((Look.PLAIN, f"      {line}") for line in wrap(row[-1], columns - 6))
 
 

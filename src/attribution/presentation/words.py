@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from attribution.contracts.diagnosis import Device
-from attribution.contracts.vocabulary import Action, DeviceKind, Domain, Source, Status, SubDomain, TerminalState
+from attribution.contracts.vocabulary import Action, DeviceKind, Source, Status, SubDomain, TerminalState
 
 STATES: Mapping[TerminalState, str] = {
     TerminalState.COMPLETED: "completed",
@@ -20,15 +20,6 @@ STATES: Mapping[TerminalState, str] = {
     TerminalState.UNKNOWN: "end unknown",
 }
 """How the attempt ended, as the first words of the answer."""
-
-DOMAINS: Mapping[Domain, str] = {
-    Domain.HARDWARE: "the machines",
-    Domain.PLATFORM: "the platform",
-    Domain.WORKLOAD: "the job itself",
-    Domain.NONE: "nothing",
-    Domain.UNKNOWN: "not known",
-}
-"""What is to blame, as it stands behind `caused by`."""
 
 SUB_DOMAINS: Mapping[SubDomain, str] = {
     SubDomain.GPU_HARDWARE: "GPU hardware",
@@ -107,16 +98,13 @@ DEVICES: Mapping[DeviceKind, str] = {
 }
 """What stands before a device's own name; an NVLink is named by its GPU."""
 
-_SPELLINGS = {
-    word.lower(): word
-    for word in (
-        "API BMC CPU CUDA DCGM DDP DIMM DNS ECC EDAC FSDP GPU GSP HCA HTTP I/O IMEX JAX MCE MPI NaN NCCL NFS NIC NUMA "
-        "NVLink NVML NVSwitch OOM PCI PCIe PSU Python PyTorch RDMA RoCE S3 SIGKILL SIGSEGV SIGTERM Slurm SSH SXid TCP "
-        "TLS UCX vLLM Xid"
-    ).split()
-} | {"ib": "InfiniBand", "io": "I/O"}
+_AS_WRITTEN = """
+API BMC CPU CUDA DCGM DDP DIMM DNS ECC EDAC FSDP GPU GSP HCA HTTP IMEX JAX MCE MPI NaN NCCL NFS NIC NUMA NVLink NVML
+NVSwitch OOM PCI PCIe PSU Python PyTorch RDMA RoCE S3 SIGKILL SIGSEGV SIGTERM Slurm SSH SXid TCP TLS UCX vLLM Xid
+"""
+_SPELLINGS = {word.lower(): word for word in _AS_WRITTEN.split()} | {"ib": "InfiniBand", "io": "I/O"}
 
-_ZONE_UNKNOWN_SECS = 12 * 3600
+ZONE_UNKNOWN_SECS = 12 * 3600
 """A time that may be off by as much comes from a line whose zone is not known."""
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -128,21 +116,22 @@ def symptom(name: str) -> str:
 
 
 def device(item: Device) -> str:
-    """A device as logs call it: `GPU 0000:1b:00 · link 8`, `NIC mlx5_0 · port 1`."""
+    """A device as logs call it: `GPU 0000:1b:00 · link 8`, `NIC mlx5_0 · port 1`. The PCI address is name enough."""
     ids = dict(item.ids)
     kind = DEVICES[item.kind]
-    own = next((name for name in ("pci", "name", "index", "uuid") if name in ids), None)
+    own: str | None = next((name for name in ("pci", "name", "index", "uuid") if name in ids), None)
     if own is None and item.kind is DeviceKind.NVLINK:
         kind, own = "NVLink", "link" if "link" in ids else None
     parts = [f"{kind} {ids.pop(own)}" if own else kind]
-    return " · ".join(parts + [f"{name} {ids[name]}" for name in sorted(ids)])
+    named_by_more = {"index", "uuid", "serial"} if own == "pci" else set()
+    return " · ".join(parts + [f"{name} {ids[name]}" for name in sorted(ids.keys() - named_by_more)])
 
 
 def time(at: datetime, uncertainty_secs: float | None = 0.0) -> str:
     """A time in UTC, with how far it may be off where that is a second or more; None: it is only a lower bound."""
     if uncertainty_secs is None:
         return f"at or after {_stamp(at)}Z"
-    if uncertainty_secs >= _ZONE_UNKNOWN_SECS:
+    if uncertainty_secs >= ZONE_UNKNOWN_SECS:
         return f"{_stamp(at)} (zone unknown)"
     if uncertainty_secs >= 1:
         return f"{_stamp(at, 'seconds')}Z ±{uncertainty_secs:.4g} s"
@@ -153,16 +142,13 @@ def _stamp(at: datetime, precision: str = "milliseconds") -> str:
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", precision)
 
 
-def comparable(uncertainty_secs: float | None) -> bool:
-    """Whether a time of this uncertainty can be held against that of another clock."""
-    return uncertainty_secs is not None and uncertainty_secs < _ZONE_UNKNOWN_SECS
-
-
-def relative(span: timedelta) -> str:
-    """A signed span: `+41.2 s`, `-12 min 5 s`, `+5 h 12 min`."""
+def relative(span: timedelta, uncertainty_secs: float = 0.0) -> str:
+    """A signed span: `+41.2 s`, `-12 min 5 s`, `+5 h 12 min`; with how far it may be off where that is a second."""
     secs = span.total_seconds()
     sign, secs = ("-", -secs) if secs < 0 else ("+", secs)
     if secs < 600:
+        if uncertainty_secs >= 1:
+            return f"{sign}{secs:.0f} s ±{uncertainty_secs:.4g} s"
         return f"{sign}{secs:.1f} s"
     minutes, rest = divmod(round(secs), 60)
     if minutes < 120:
