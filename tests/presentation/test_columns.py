@@ -58,13 +58,11 @@ def test_clipping_keeps_the_decisive_part() -> None:
         "May  4 03:06:58 node-02 kernel: NVRM: Xid (PCI:0000:1b:00): 149, NETIR_LINK_EVT Fatal Link 08 " + "0x0 " * 20
     )
     assert clip_around(line, 60, ["149", "NETIR_LINK_EVT", "08"]).startswith("…")
-    assert "149, NETIR_LINK_EVT Fatal Link 08" in clip_around(line, 60, ["149", "NETIR_LINK_EVT", "08"])
+    assert "149, NETIR_LINK_EVT Fatal Link 08" in clip_around(line, 60, ["149", "netir_link_evt", "8"])
     assert clip_around(line, 60, ["nowhere"]).startswith("…NVRM: Xid (PCI:0000:1b:00): 149,")
     assert clip_around(line, 40, ["node-02"]).startswith("May  4 03:06:58 node-02")
-    fallen = (
-        "[1904433.218009] NVRM: Xid (PCI:0000:52:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
-    )
-    assert clip_around(fallen, 74, ["79"]) == "…NVRM: Xid (PCI:0000:52:00): 79, pid='<unkn…GPU has fallen off the bus."
+    fallen = "[ 904.21800] NVRM: Xid (PCI:0000:52:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus."
+    assert clip_around(fallen, 74, ["79"]) == "…NVRM: Xid (PCI:0000:52:00): 79, pid='<unkno…GPU has fallen off the bus."
     end = clip_around("x" * 200 + " Timeout(ms)=600000", 40, ["600000"])
     assert end.endswith("Timeout(ms)=600000") and end.startswith("…") and width(end) == 40
 

@@ -15,8 +15,8 @@ from attribution.diagnosis.settings import DEFAULTS, Settings
 from attribution.diagnosis.trace import FAILED, FIRED, Trace
 from attribution.events.event import Event
 from attribution.extraction.extract import Extraction, extract
+from attribution.extraction.flood import Limits
 from attribution.extraction.ruleset import RuleSets
-from attribution.extraction.scanner import Limits
 from attribution.rules.api import RefineStage
 
 _BEFORE_OUTCOME = (RefineStage.NODE, RefineStage.JOB, RefineStage.FINAL)

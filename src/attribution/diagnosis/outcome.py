@@ -114,7 +114,7 @@ def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Seque
     places = {_sub_domain(root) for root in roots}
     if len(places) == 1:
         confidence = Confidence.SINGLE if len(roots) == 1 else Confidence.COMPOUND
-        reason = "one root is left" if len(roots) == 1 else f"{len(roots)} roots are left, all of one kind"
+        reason = "one cause is left" if len(roots) == 1 else f"{len(roots)} causes are left, all of one kind"
         return Outcome(places.pop(), tuple((root, confidence) for root in roots), reason)
     return _of_several(roots)
 
@@ -127,8 +127,8 @@ def _of_several(roots: Sequence[Symptom]) -> Outcome:
             kin = [other for other in roots if _sub_domain(other) is _sub_domain(root)]
             confidence = Confidence.SINGLE if len(kin) == 1 else Confidence.COMPOUND
             named = [(item, confidence) for item in kin] + [(item, Confidence.ONE_OF_SEVERAL) for item in rivals]
-            return Outcome(_sub_domain(root), tuple(named), "it came provably before the other roots")
-    reason = f"{len(roots)} roots of different kinds are left, and their clocks prove no order"
+            return Outcome(_sub_domain(root), tuple(named), "it came provably before the other causes")
+    reason = f"{len(roots)} causes of different kinds are left, and their clocks prove no order"
     return Outcome(SubDomain.AMBIGUOUS, tuple((root, Confidence.ONE_OF_SEVERAL) for root in roots), reason)
 
 

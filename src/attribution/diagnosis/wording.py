@@ -60,13 +60,15 @@ def summary(state: TerminalState, outcome: Outcome, refinement: Refinement, expl
 
 def why(symptom: Symptom, confidence: Confidence, outcome: Outcome, explained: int) -> str:
     """Why a symptom is held to be a cause."""
-    first = f"Nothing else in the evidence explains it, and {outcome.reason}."
+    text = "No other finding explains it"
+    if explained:
+        text += f", and it explains {words.counted(explained, 'other')}"
     if confidence is Confidence.ONE_OF_SEVERAL:
-        first = f"Nothing else in the evidence explains it, but {outcome.reason}."
-    tail = f" It explains {words.counted(explained, 'other finding')}." if explained else ""
+        text += f"; but {outcome.reason}"
     ranks = len(symptom.ranks)
-    seen = f" Seen {words.counted(symptom.count, 'time')}" + (f" on {ranks} ranks" if ranks > 1 else "")
-    return first + tail + (seen + "." if symptom.count > 1 or ranks > 1 else "")
+    if symptom.count > 1 or ranks > 1:
+        text += f". Seen {words.counted(symptom.count, 'time')}" + (f" on {ranks} ranks" if ranks > 1 else "")
+    return text + "."
 
 
 def would_decide(

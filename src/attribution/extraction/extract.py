@@ -15,9 +15,10 @@ from attribution.events.moment import Basis, Moment
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.conditions import Above, Below, Blank, Increase, Span, find
 from attribution.extraction.envelopes import explode_loki
+from attribution.extraction.flood import Limits
 from attribution.extraction.names import NodeNames
 from attribution.extraction.ruleset import RuleSets
-from attribution.extraction.scanner import Limits, Scan, scan_stream
+from attribution.extraction.scanner import Scan, scan_stream
 from attribution.extraction.series import Series, host_of, merge, read_series
 from attribution.extraction.windows import Tally
 from attribution.rules.model import MetricExtractor

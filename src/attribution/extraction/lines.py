@@ -296,6 +296,7 @@ _LAYERS = (
     _layer("role", "dtw", rf"\[((?:default|trainer|worker)\d{{1,6}}(?:\|\d{{1,6}})?)\]:{_ONE_BLANK}", _tag),
     _layer("mpirun", _DIGITS + _LOWER, rf"\[{_JOB}(\d{{1,7}})\]{_PROCESS}<(std(?:out|err|diag))>:{_ONE_BLANK}", _mpi),
     _layer("ray", "(", rf"\((?:({_ACTOR}) )?(?:rank=\d{{1,6}} )?pid=(\d{{1,10}})(?:, ip={_IP})?\)(?: |$)", _ray),
+    _layer("ray file", _LETTERS + "(", rf"(?:\([a-z_]{{1,32}}\) )?{_PLACE}: ", _nothing, _STAMPED),
     _layer("ray daemon", "(", rf"\(({_DAEMON})()(?:, ip={_IP}| \+[\dhms]{{1,12}})?\)(?: |$)", _ray),
     # headers that begin a line
     _layer("nccl", _DIGITS + _UPPER + _LOWER, rf"({_HOST}):(\d{{1,10}}):\d{{1,10}} \[\d{{1,4}}\] ", _nccl),
@@ -317,7 +318,6 @@ _LAYERS = (
     _layer("level, name", _UPPER, rf"({_LOUD_LEVEL}) - {_LOGGER} - ", _word_level, _STAMPED),
     _layer("name and level", _LETTERS + "_", rf"{_LOGGER}: \[({_LOUD_LEVEL})\](?: |$)", _word_level, _STAMPED),
     _layer("bare level", _UPPER, rf"({_LOUD_LEVEL})(?::| {{0,4}}(?:[|-](?= )|(?= )))(?: |$)", _word_level, _STAMPED),
-    _layer("ray file", _LOWER + "(", rf"(?:\([a-z_]{{1,32}}\) )?{_PLACE}: ", _nothing, _STAMPED),
 )
 
 

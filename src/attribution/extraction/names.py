@@ -16,7 +16,7 @@ class NodeNames:
         short: dict[str, set[str]] = {}
         for node in context.nodes:
             for name in (node.name, *node.aliases):
-                self._known[name.casefold()] = node.name
+                self._known[name] = self._known[name.casefold()] = node.name
                 for label in _short(name):
                     short.setdefault(label, set()).add(node.name)
         for label, nodes in short.items():
@@ -27,10 +27,12 @@ class NodeNames:
         """The node of the context with this name, or None."""
         if not name:
             return None
-        folded = name.casefold()
-        found = self._known.get(folded)
-        if found is None and not _is_address(folded):
-            found = self._known.get(folded.partition(".")[0])
+        found = self._known.get(name)
+        if found is None:
+            folded = name.casefold()
+            found = self._known.get(folded)
+            if found is None and not _is_address(folded):
+                found = self._known.get(folded.partition(".")[0])
         return found
 
     def resolve(self, name: str | None) -> str | None:

@@ -1,8 +1,7 @@
 """Scans one stream: one pass over its bytes, and only lines that the gate points at become objects."""
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from attribution.bundle.evidence import EvidenceStream, Segment
@@ -10,6 +9,7 @@ from attribution.events.event import Event, event_id, freeze
 from attribution.events.moment import Moment
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.envelopes import unwrap
+from attribution.extraction.flood import Keeper, Limits
 from attribution.extraction.lines import Line, peel
 from attribution.extraction.masking import mask
 from attribution.extraction.names import NodeNames
@@ -27,8 +27,11 @@ MAX_TEXT = 2000
 MAX_FIELD = 300
 """Characters of a field."""
 
-MAX_DIFFERENT_LINES = 100_000
-"""Different event lines of one stream whose repetitions are counted."""
+MAX_REMEMBERED = 4096
+"""Messages whose findings are remembered, since floods repeat themselves."""
+
+FLOOD = 1 << 40
+"""Occurrence numbers of lines that are only counted begin here."""
 
 CONTEXT_LINES = 5
 """Lines kept before and after an event."""
@@ -38,28 +41,6 @@ _TRACEBACK_LINES = 400
 _LOOKAHEAD_BYTES = 64 << 10
 _CLOCK_LINES = 200
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much of a flood is kept: events of one rule and stream, beyond which only the extremes and a count stay."""
-
-    events_per_rule: int = 1000
-
-
-@dataclass(slots=True)
-class Overflow:
-    """What is kept of a rule's events beyond the limit."""
-
-    first: Event
-    last: Event
-    count: int = 1
-
-    def add(self, event: Event) -> None:
-        """Count one more event, and keep it if it is the earliest or the latest."""
-        self.count += 1
-        self.first = min(self.first, event, key=Event.sort_key)
-        self.last = max(self.last, event, key=Event.sort_key)
 
 
 @dataclass(slots=True)
@@ -91,6 +72,19 @@ class _Spot:
     line: Line
 
 
+@dataclass(slots=True)
+class _Said:
+    """What the rules of `numbers` found in a line: rule, finding, decisive and last line if other than the line itself.
+
+    `alone` says that no other line had a part in it, so that the same line says the same again.
+    """
+
+    numbers: Sequence[int]
+    masked: int
+    findings: list[tuple[Extractor, Finding, _Spot | None, _Spot | None]] = field(default_factory=list)
+    alone: bool = True
+
+
 class _Scanner:
     def __init__(
         self, stream: EvidenceStream, rules: RuleSet, clock: ClockRules, names: NodeNames, limits: Limits
@@ -101,10 +95,9 @@ class _Scanner:
         self._names = names
         self._limits = limits
         self._scan = Scan()
-        self._occurrences: dict[bytes, int] = {}
-        self._uncounted = 0
-        self._kept: dict[tuple[str, str], int] = {}
-        self._overflow: dict[tuple[str, str], Overflow] = {}
+        self._keeper = Keeper(limits)
+        self._occurrences: dict[tuple[bytes, str], int] = {}
+        self._remembered: dict[tuple[str, str | None, int | None], _Said] = {}
         self._recent: Moment | None = None
         self._recent_offset = -1
 
@@ -119,17 +112,13 @@ class _Scanner:
                 if self._scan.first is None and window.base == segment.offset:
                     self._scan.first = self._first_moment(window)
                 self._window(window)
+                self._keeper.settle()
                 if window.closed:
                     self._scan.last = self._last_moment(window) or self._scan.last
 
     def finish(self) -> Scan:
         scan = self._scan
-        for overflow in self._overflow.values():
-            first, last = overflow.first, overflow.last
-            if first.id != last.id:
-                scan.events.append(first)
-                overflow.count -= 1
-            scan.events.append(replace(last, count=overflow.count))
+        scan.events = self._keeper.events()
         if scan.last is None and self._recent is not None:
             scan.last = self._recent
         return scan
@@ -167,9 +156,8 @@ class _Scanner:
                 window.examined = start
                 return False
         spots = self._spots(window, start, end, hit)
-        for index, spot in enumerate(spots):
-            for number in ordered:
-                self._confirm(window, spots, index, spot, number)
+        for index in range(len(spots)):
+            self._confirm(window, spots, index, ordered)
         moment = spots[0].line.moment
         if moment is not None:
             self._recent, self._recent_offset = moment, window.offset(start)
@@ -193,51 +181,71 @@ class _Scanner:
             return unwrap(text, self._clock) or (line,)
         return (line,)
 
-    def _confirm(self, window: Window, spots: tuple[_Spot, ...], index: int, spot: _Spot, number: int) -> None:
-        rule = self._rules.rules[number]
-        message, masked = spot.line.message, 0
-        for pattern in self._rules.patterns(number):
-            found = pattern.search(message)
-            if found is None:
-                continue
-            clean_message, masked = mask(message)
-            if masked:
-                found = pattern.search(clean_message) or found
-            self._scan.masked += masked
-            self._matched(window, spots[index + 1 :], spot, number, rule, found.groupdict(), clean_message)
-            return
+    def _confirm(self, window: Window, spots: tuple[_Spot, ...], index: int, numbers: Sequence[int]) -> None:
+        """Keep what the rules of `numbers` find in one line."""
+        spot = spots[index]
+        node = self._node(spot.line)
+        rank = spot.line.rank if spot.line.rank is not None else self._stream.key.rank
+        key = (spot.line.message, node, rank)
+        said = self._remembered.get(key)
+        if said is None or said.numbers != numbers:
+            said = self._ask(window, spots[index + 1 :], spot, numbers, node, rank)
+            if said.alone:
+                if len(self._remembered) >= MAX_REMEMBERED:
+                    self._remembered.clear()
+                self._remembered[key] = said
+        self._scan.masked += said.masked
+        for rule, finding, decisive, last in said.findings:
+            self._keep(window, rule, finding, spot, decisive or spot, last or spot, node, rank)
 
-    def _matched(
+    def _ask(
         self,
         window: Window,
         inner: tuple[_Spot, ...],
         spot: _Spot,
-        number: int,
-        rule: Extractor,
-        groups: dict[str, str | None],
-        message: str,
-    ) -> None:
-        joined = self._join(window, inner, spot, rule)
-        follow = tuple(mask(item.line.message)[0] for item in joined)
-        pattern = self._rules.follow_pattern(number)
-        if pattern is not None:
-            found = pattern.search("\n".join(follow))
-            if found is None:
-                return
-            groups = {**groups, **found.groupdict()}
-        line = spot.line
-        node = self._node(line)
-        rank = line.rank if line.rank is not None else self._stream.key.rank
-        match = Match(groups, message, self._stream.key.source, node, rank, follow)
-        decisive = joined[-1] if rule.traceback and joined else spot
-        last = joined[-1] if joined else spot
+        numbers: Sequence[int],
+        node: str | None,
+        rank: int | None,
+    ) -> _Said:
+        """What the rules of `numbers` find in one line, and whether that line alone decided it."""
+        message, masked = mask(spot.line.message)
+        said = _Said(numbers, masked)
+        for number in numbers:
+            rule = self._rules.rules[number]
+            groups = self._groups(number, spot.line.message, message)
+            if groups is None:
+                continue
+            joined = self._join(window, inner, spot, rule)
+            said.alone = said.alone and not (rule.traceback or rule.follow_lines)
+            follow = tuple(mask(item.line.message)[0] for item in joined)
+            pattern = self._rules.follow_pattern(number)
+            if pattern is not None:
+                found = pattern.search("\n".join(follow))
+                if found is None:
+                    continue
+                groups = {**groups, **found.groupdict()}
+            match = Match(groups, message, self._stream.key.source, node, rank, follow)
+            decisive = joined[-1] if rule.traceback and joined else None
+            last = joined[-1] if joined else None
+            said.findings += [(rule, finding, decisive, last) for finding in self._find(rule, match)]
+        return said
+
+    def _groups(self, number: int, message: str, masked: str) -> dict[str, str | None] | None:
+        """The groups of the first pattern that matches; of the masked message where that matches too."""
+        for pattern in self._rules.patterns(number):
+            found = pattern.search(message)
+            if found is not None:
+                if masked is not message:
+                    found = pattern.search(masked) or found
+                return {name: text and mask(text)[0] for name, text in found.groupdict().items()}
+        return None
+
+    def _find(self, rule: Extractor, match: Match) -> list[Finding]:
         try:
-            findings = list(rule.find(match))
+            return list(rule.find(match))
         except Exception as error:  # a broken rule must not lose the diagnosis
             self._scan.failures.append((rule.info.id, f"{type(error).__name__}: {error}"))
-            return
-        for finding in findings:
-            self._keep(self._event(window, rule, finding, spot, decisive, last, node, rank))
+            return []
 
     # --- joining ------------------------------------------------------------------------------------------------
 
@@ -268,6 +276,28 @@ class _Scanner:
 
     # --- events -------------------------------------------------------------------------------------------------
 
+    def _keep(
+        self,
+        window: Window,
+        rule: Extractor,
+        finding: Finding,
+        spot: _Spot,
+        decisive: _Spot,
+        last: _Spot,
+        node: str | None,
+        rank: int | None,
+    ) -> None:
+        moment = spot.line.moment or self._inherited(window, spot.start)
+        node = self._names.resolve(finding.node) or node
+        rank = finding.rank if finding.rank is not None else rank
+
+        def build(number: int | None) -> Event:
+            return self._event(window, rule, finding, spot, decisive, last, node, rank, moment, number)
+
+        slot = (rule.info.id, finding.symptom, node, finding.device, finding.discriminator)
+        order = (moment is None, moment.us if moment else 0, window.base + decisive.start)
+        self._keeper.offer(slot, order, build)
+
     def _event(
         self,
         window: Window,
@@ -278,22 +308,23 @@ class _Scanner:
         last: _Spot,
         node: str | None,
         rank: int | None,
+        moment: Moment | None,
+        number: int | None,
     ) -> Event:
         text = window.text
         raw = text[decisive.start : decisive.end]
         salt = f"{finding.symptom}|{finding.discriminator}"
-        occurrence = self._occurrence(raw, salt)
         shown, masked = mask(_display(raw))
         self._scan.masked += masked
         key = self._stream.key
         return Event(
-            id=event_id(key, raw, occurrence, salt),
+            id=event_id(key, raw, self._occurrence(raw, salt, number), salt),
             symptom=finding.symptom,
             rule=rule.info.id,
             key=key,
-            node=self._names.resolve(finding.node) or node,
-            rank=finding.rank if finding.rank is not None else rank,
-            moment=spot.line.moment or self._inherited(window, spot.start),
+            node=node,
+            rank=rank,
+            moment=moment,
             line=window.line_number(decisive.start) + 1,
             offset=window.offset(decisive.start),
             text=shown,
@@ -301,33 +332,20 @@ class _Scanner:
             last_line=window.line_number(last.start) + 1,
             writer=spot.line.writer,
             device=finding.device,
-            fields=freeze({name: value and mask(value[:MAX_FIELD])[0] for name, value in finding.fields.items()}),
+            fields=freeze({name: value and value[:MAX_FIELD] for name, value in finding.fields.items()}),
             discriminator=finding.discriminator,
             generic=rule.generic,
             before=_context_before(text, decisive.start),
             after=_context_after(text, last.end),
         )
 
-    def _occurrence(self, raw: bytes, salt: str) -> int:
-        """How often this line said this before; in a flood of different lines, a number that is merely unique."""
-        digest = hashlib.blake2b(raw + salt.encode(), digest_size=8).digest()
-        occurrence = self._occurrences.get(digest, 0)
-        if occurrence or len(self._occurrences) < MAX_DIFFERENT_LINES:
-            self._occurrences[digest] = occurrence + 1
-            return occurrence
-        self._uncounted += 1
-        return MAX_DIFFERENT_LINES + self._uncounted
-
-    def _keep(self, event: Event) -> None:
-        slot = (event.rule, event.symptom)
-        kept = self._kept.get(slot, 0)
-        if kept < self._limits.events_per_rule:
-            self._kept[slot] = kept + 1
-            self._scan.events.append(event)
-        elif slot in self._overflow:
-            self._overflow[slot].add(event)
-        else:
-            self._overflow[slot] = Overflow(event, event)
+    def _occurrence(self, raw: bytes, salt: str, number: int | None) -> int:
+        """How often this line said this before; in a flood, a number that no kept line has."""
+        if number is not None:
+            return FLOOD + number
+        occurrence = self._occurrences.get((raw, salt), 0)
+        self._occurrences[raw, salt] = occurrence + 1
+        return occurrence
 
     def _node(self, line: Line) -> str | None:
         return self._names.known(line.host) or self._stream.key.node or self._names.resolve(line.host)

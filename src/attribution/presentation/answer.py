@@ -162,4 +162,4 @@ def since(start: Evidence | None, then: Evidence | None) -> str:
 
 def decisive_words(item: Evidence) -> list[str]:
     """What a rule read from a line: the part of it that must be seen."""
-    return [value for value in item.fields.values() if len(value) > 1]
+    return list(item.fields.values())

@@ -123,12 +123,13 @@ def clip_around(text: str, room: int, decisive: Iterable[str]) -> str:
 
 
 def _without_middle(text: str, room: int, needed: int) -> str:
-    """The start, `needed` columns of it at least, and the end where enough room is left for it to say something."""
+    """The start, `needed` columns of it at least, and the end where there is room for it and it holds words."""
     first = max(needed, room * 3 // 5)
     last = room - first - 1
-    if last < _WORTH_SHOWING:
+    rest = _from_word(_tail(text, last), last)
+    if last < _WORTH_SHOWING or len(_PLAIN_WORD.findall(rest)) < 2:
         return _head(text, room - 1).rstrip() + ELLIPSIS
-    return _head(text, first).rstrip() + ELLIPSIS + _from_word(_tail(text, last), last)
+    return _head(text, first).rstrip() + ELLIPSIS + rest
 
 
 def _without_start(text: str, room: int, start: int, end: int) -> str:
@@ -152,16 +153,21 @@ _HEADER = re.compile(
 )
 """What a system log writes before the message: time, host, and the kernel's own clock."""
 
+_PLAIN_WORD = re.compile(r"[^\W\d_]{3,}")
 _WORTH_SHOWING, _NEAR = 16, 12
 
 
 def _span(text: str, words: Iterable[str]) -> tuple[int, int]:
-    spans = [
-        match.span()
-        for word in words
-        if word.strip() and (match := re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text))
-    ]
+    spans = [match.span() for word in words if (match := _find(text, word.strip()))]
     return (min(start for start, _ in spans), max(end for _, end in spans)) if spans else (0, 0)
+
+
+def _find(text: str, word: str) -> re.Match[str] | None:
+    """A whole word in the text, in any case; a number also with zeros before it, a single digit only so."""
+    if not word or (len(word) == 1 and not word.isdecimal()):
+        return None
+    zeros = "" if not word.isdecimal() else "0+" if len(word) == 1 else "0*"
+    return re.search(rf"(?<!\w){zeros}{re.escape(word)}(?!\w)", text, re.IGNORECASE)
 
 
 def wrap(text: str, room: int) -> list[str]:

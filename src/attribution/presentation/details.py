@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from attribution.contracts.diagnosis import Alternative, Untestable
+from attribution.contracts.diagnosis import Untestable
 from attribution.contracts.vocabulary import SubDomain
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
@@ -21,6 +21,9 @@ from attribution.presentation.groups import (
 SHOWN_NODES = 8
 """Nodes that a line of a section names."""
 
+SHOWN_RULES = 12
+"""Rules that a line of a section names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -36,7 +39,7 @@ def sections(answer: Answer) -> list[Section]:
     found = [
         Section("Set aside", tuple(_groups(answer, set_aside(answer)))),
         Section("Noticed, blames nothing", tuple(_groups(answer, noticed(answer)))),
-        Section("Considered", tuple(_alternative(answer, item) for item in answer.diagnosis.alternatives)),
+        Section("Considered", tuple(_alternatives(answer))),
         Section("Could not be tested", tuple(_untestable(answer, item) for item in answer.diagnosis.untestable)),
         Section("Examined", rows=tuple(_coverage(answer))),
         Section("How it was decided", tuple(_trace(answer))),
@@ -54,11 +57,13 @@ def _groups(answer: Answer, groups: list[Group]) -> Iterator[tuple[int, str]]:
             yield 2, f"{group.reason} ({group.rule})"
 
 
-def _alternative(answer: Answer, item: Alternative) -> tuple[int, str]:
-    verdict = "ruled out" if item.ruled_out else "still stands"
-    where = f" on {answer.node(item.node)}" if item.node else ""
-    what = f"{words.symptom(item.symptom)}{where} ({words.SUB_DOMAINS[item.sub_domain]})"
-    return 1, f"{what} {verdict}: {item.because}"
+def _alternatives(answer: Answer) -> Iterator[tuple[int, str]]:
+    alike = grouped(answer.diagnosis.alternatives, lambda a: (a.symptom, a.sub_domain, a.ruled_out, a.because))
+    for (symptom, sub_domain, ruled_out, because), items in alike.items():
+        nodes = answer.nodes([item.node for item in items if item.node], SHOWN_NODES)
+        what = f"{words.sentence(words.symptom(symptom))}{f' on {nodes}' if nodes else ''}"
+        verdict = "ruled out" if ruled_out else "still stands"
+        yield 1, f"{what} ({words.SUB_DOMAINS[sub_domain]}) {verdict}: {because}"
 
 
 def _untestable(answer: Answer, item: Untestable) -> tuple[int, str]:
@@ -80,7 +85,11 @@ def _coverage(answer: Answer) -> Iterator[tuple[str, ...]]:
 def _trace(answer: Answer) -> Iterator[tuple[int, str]]:
     for stage, entries in grouped(answer.diagnosis.trace, lambda entry: entry.stage).items():
         yield 1, stage
-        for decision in decisions(entries):
+        told = decisions(entries)
+        silent = [item for item in told if not (item.symptom or item.decision or item.reason)]
+        for outcome, alike in grouped(silent, lambda item: item.outcome).items():
+            yield 2, f"{words.listed([item.rule for item in alike], SHOWN_RULES)} {outcome}"
+        for decision in (item for item in told if item not in silent):
             yield 2, _decision(answer, decision)
             if decision.reason:
                 yield 3, decision.reason

@@ -46,8 +46,8 @@ def render(diagnosis: Diagnosis, *, width: int = 80, color: bool = False, verbos
     if verbose:
         for section in sections(answer):
             lines += _section(section, columns)
-    shown = (_painted(look, text, answer) if color else text for look, text in lines)
-    return "\n".join(text.rstrip() for text in shown) + "\n"
+    trimmed = ((look, text.rstrip()) for look, text in lines)
+    return "\n".join(_painted(look, text, answer) if color else text for look, text in trimmed) + "\n"
 
 
 # --- the verdict and its evidence ---------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _arrow(item: Evidence, columns: int) -> list[str]:
 
 
 def _around(lines: Iterable[str], columns: int) -> Iterator[Line]:
-    return ((Look.AROUND, _AROUND + clip(line, columns - len(_AROUND))) for line in lines)
+    return ((Look.AROUND, _AROUND + clip_around(line, columns - len(_AROUND), ())) for line in lines)
 
 
 def _reading(item: Evidence, columns: int) -> Iterator[Line]:

@@ -1,12 +1,13 @@
 """Proves that every text a pattern matches contains one of the literals that gate it.
 
-The pattern's parse tree is unrolled into variants: sequences of fixed texts and gaps. The proof holds if each variant
-has a fixed text that contains a literal. Where a tree would unroll too far, a part of it counts as a gap, so the
-proof may fail for a pattern that is in truth implied, never the other way round.
+The pattern's parse tree is unrolled into variants: fixed texts with gaps between them. A variant that contains a
+literal is proven and needs no more looking at; of the others only the text before the first gap and after the last one
+can still become part of a literal. The proof holds if all variants are proven. Where a tree would unroll too far, a
+part of it counts as a gap, so the proof may fail for a pattern that is in truth implied, never the other way round.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -17,26 +18,18 @@ MAX_VARIANTS = 256
 _MAX_CLASS = 4
 _MAX_REPEAT = 4
 
-Variant = tuple[str | None, ...]
-"""Fixed texts with None for a gap; neighbouring texts are always joined."""
+Variant = tuple[str, ...]
+"""Fixed texts with a gap between each two: () is no text, ("ab",) a text, ("", "") a gap. PROVEN contains a literal."""
 
-_GAP: list[Variant] = [(None,)]
-_EMPTY: list[Variant] = [()]
+PROVEN: Variant = ("proven", "\0")
+_GAP: list[Variant] = [("", "")]
+_EMPTY: list[Variant] = [("",)]
 
 
 def implies(pattern: str, literals: Sequence[str]) -> bool:
     """Whether every match of `pattern` contains one of `literals`. Raises re.error for a pattern it cannot parse."""
     tree = parser.parse(pattern)
-    ignore_case = bool(tree.state.flags & re.IGNORECASE)
-    wanted = [literal.lower() if ignore_case else literal for literal in literals]
-    return all(
-        any(
-            text is not None and literal in (text.lower() if ignore_case else text)
-            for text in variant
-            for literal in wanted
-        )
-        for variant in _sequence(tree)
-    )
+    return _Proof(literals, bool(tree.state.flags & re.IGNORECASE)).holds(tree)
 
 
 def ignores_case(pattern: str) -> bool:
@@ -44,53 +37,70 @@ def ignores_case(pattern: str) -> bool:
     return bool(parser.parse(pattern).state.flags & re.IGNORECASE)
 
 
-def _sequence(items: Any) -> list[Variant]:
-    variants = _EMPTY
-    for kind, value in items:
-        following = _variants(kind, value)
-        if len(variants) * len(following) > MAX_VARIANTS:
-            following = _GAP
-        variants = [_join(left, right) for left in variants for right in following]
-    return variants
+class _Proof:
+    def __init__(self, literals: Sequence[str], ignore_case: bool) -> None:
+        self._fold = str.lower if ignore_case else str
+        self._literals = [self._fold(literal) for literal in literals]
+        self._reach = max((len(literal) for literal in literals), default=0)
 
+    def holds(self, tree: Any) -> bool:
+        return all(variant == PROVEN for variant in self._sequence(tree))
 
-def _variants(kind: Any, value: Any) -> list[Variant]:
-    if kind is op.LITERAL:
-        return [(chr(value),)]
-    if kind is op.IN:
-        return _character_class(value)
-    if kind is op.SUBPATTERN:
-        _, added, _, items = value
-        return _GAP if added & re.IGNORECASE else _sequence(items)
-    if kind is op.BRANCH:
-        found = [variant for branch in value[1] for variant in _sequence(branch)]
-        return found if len(found) <= MAX_VARIANTS else _GAP
-    if kind in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
-        return _repeat(*value)
-    if kind is op.AT:
-        return _EMPTY
-    return _GAP
-
-
-def _character_class(items: Any) -> list[Variant]:
-    if all(kind is op.LITERAL for kind, _ in items) and len(items) <= _MAX_CLASS:
-        return [(chr(value),) for _, value in items]
-    return _GAP
-
-
-def _repeat(low: int, high: Any, items: Any) -> list[Variant]:
-    body = _sequence(items)
-    if low == high and low <= _MAX_REPEAT:
+    def _sequence(self, items: Any) -> list[Variant]:
         variants = _EMPTY
-        for _ in range(low):
-            variants = [_join(left, right) for left in variants for right in body]
-        return variants if len(variants) <= MAX_VARIANTS else _GAP
-    if low == 0:
-        return [(), *body] if high == 1 else _GAP
-    return [_join(variant, (None,)) for variant in body]
+        for kind, value in items:
+            following = self._variants(kind, value)
+            joined = self._distinct(self._join(left, right) for left in variants for right in following)
+            if len(joined) > MAX_VARIANTS:
+                joined = self._distinct(self._join(left, right) for left in variants for right in _GAP)
+            variants = joined
+        return variants
 
+    def _variants(self, kind: Any, value: Any) -> list[Variant]:
+        if kind is op.LITERAL:
+            return self._distinct([(self._fold(chr(value)),)])
+        if kind is op.IN:
+            return self._character_class(value)
+        if kind is op.SUBPATTERN:
+            _, added, _, items = value
+            return _GAP if added & re.IGNORECASE else self._sequence(items)
+        if kind is op.BRANCH:
+            found = self._distinct(variant for branch in value[1] for variant in self._sequence(branch))
+            return found if len(found) <= MAX_VARIANTS else _GAP
+        if kind in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
+            return self._repeat(*value)
+        if kind is op.AT:
+            return _EMPTY
+        return _GAP
 
-def _join(left: Variant, right: Variant) -> Variant:
-    if left and right and left[-1] is not None and right[0] is not None:
+    def _character_class(self, items: Any) -> list[Variant]:
+        if all(kind is op.LITERAL for kind, _ in items) and len(items) <= _MAX_CLASS:
+            return self._distinct((self._fold(chr(value)),) for _, value in items)
+        return _GAP
+
+    def _repeat(self, low: int, high: Any, items: Any) -> list[Variant]:
+        body = self._sequence(items)
+        if low == high and low <= _MAX_REPEAT:
+            variants = _EMPTY
+            for _ in range(low):
+                variants = self._distinct(self._join(left, right) for left in variants for right in body)
+            return variants if len(variants) <= MAX_VARIANTS else _GAP
+        if low == 0:
+            return self._distinct([*_EMPTY, *body]) if high == 1 else _GAP
+        return self._distinct(self._join(variant, gap) for variant in body for gap in _GAP)
+
+    def _join(self, left: Variant, right: Variant) -> Variant:
+        if PROVEN in (left, right):
+            return PROVEN
         return (*left[:-1], left[-1] + right[0], *right[1:])
-    return (*left, *right)
+
+    def _distinct(self, variants: Iterable[Variant]) -> list[Variant]:
+        """The variants, each once: proven where they hold a literal, else cut to what a neighbour could complete."""
+        return sorted({self._reduced(variant) for variant in variants})
+
+    def _reduced(self, variant: Variant) -> Variant:
+        if variant == PROVEN or any(literal in text for text in variant for literal in self._literals):
+            return PROVEN
+        if len(variant) == 1 and len(variant[0]) <= 2 * self._reach:
+            return variant
+        return variant[0][: self._reach], variant[-1][-self._reach :] if self._reach else ""

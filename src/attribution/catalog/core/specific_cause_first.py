@@ -24,7 +24,7 @@ def specific_cause_first(job: JobView) -> Iterator[Decision]:
     for symptom in job.all("PYTHON_EXCEPTION"):
         cause = next((other for other in known if job.order(other, symptom) is not Order.AFTER), None)
         if cause is not None:
-            yield Demote(symptom, cause, f"{cause.type.meaning} was there no later and is better known")
+            yield Demote(symptom, cause, f"{cause.type.meaning} came no later and says more")
 
 
 CASES = """

@@ -1,0 +1,1 @@
+"""CUDA, its libraries and NVML, as programs report their errors."""
