@@ -25,6 +25,7 @@ from sample_parts import (
     evenly,
     exited,
     machines,
+    peer_closed,
     python_style,
     quiet_system,
     stamped,
@@ -68,10 +69,8 @@ def nvlink_signal_integrity() -> Job:
     log.add(died, *child_failed(two, 8, died, -6), exited(two, 1))
 
     log, closed = job.log("applog/node-03.log"), after(fatal, 33.1)
-    log.add(closed, utc_style(closed, "DEBUG", "data.loader", "prefetch queue 16/16, wait 0.0001s, retrying 0/5"))
-    warning = "socket.cc:552 NCCL WARN socketProgress: Connection closed by remote peer"
-    log.add(closed, "", f"{three.thread(17)} misc/{warning} node-02.cluster.example<47810>")
-    log.add(closed, *connection_lost(17, "node-02.cluster.example<47810>"))
+    peer = "node-02.cluster.example<47810>"
+    log.add(closed, *peer_closed(three, 17, closed, utc_style, peer), *connection_lost(17, peer))
     log.add(after(closed, 2), *child_failed(three, 17, after(closed, 2), 1), exited(three, 2))
 
     log, expired = job.log("applog/node-01.log"), after(fatal, 600.3)
@@ -138,12 +137,7 @@ def python_exception_one_rank() -> Job:
     log.add(after(raised, 1.6), *child_failed(two, 5, after(raised, 1.6), 1), exited(two, 1))
 
     log, closed = job.log(paths[one]), after(raised, 2.2)
-    log.add(
-        closed,
-        "",
-        f"{one.thread(3)} misc/socket.cc:552 NCCL WARN socketProgress: Connection closed by remote peer "
-        "node-02.cluster.example<39466>",
-    )
+    log.add(closed, *peer_closed(one, 3, closed, python_style, "node-02.cluster.example<39466>"))
     expired = after(raised, 600.9)
     for rank in one.ranks:
         log.add(
@@ -189,12 +183,9 @@ def cgroup_oom() -> Job:
         "killed by the cgroup out-of-memory handler.",
     )
     for machine, rank, secs in ((two, 10, 1.1), (one, 7, 1.4)):
-        peer = "node-02.cluster.example<51022>"
-        warning = (
-            f"{machine.thread(rank)} misc/socket.cc:552 NCCL WARN socketProgress: Connection closed by remote peer"
-        )
-        lines = ["", f"{warning} {peer}", *connection_lost(rank, peer)]
-        job.log(f"applog/{machine.name}.log").add(after(killed, secs), *(f"{rank:2d}: {line}" for line in lines))
+        peer, at = "node-02.cluster.example<51022>", after(killed, secs)
+        lines = [*peer_closed(machine, rank, at, python_style, peer), *connection_lost(rank, peer)]
+        job.log(f"applog/{machine.name}.log").add(at, *(f"{rank:2d}: {line}" for line in lines))
     job.log("applog/node-01.batch.log").add(
         after(killed, 3),
         "srun: error: node-02: task 9: Out Of Memory",

@@ -307,6 +307,16 @@ ALL_REDUCE = (
 )
 
 
+def peer_closed(machine: Machine, rank: int, at: datetime, style: Style, peer: str) -> list[str]:
+    """NCCL finds that another process went away; a line of the program, printed just before, has the time of it."""
+    warning = "misc/socket.cc:552 NCCL WARN socketProgress: Connection closed by remote peer"
+    return [
+        style(at, "DEBUG", "data.loader", "prefetch queue 16/16, wait 0.0001s, retrying 0/5"),
+        "",
+        f"{machine.thread(rank)} {warning} {peer}",
+    ]
+
+
 def connection_lost(rank: int, peer: str) -> list[str]:
     """A collective of a rank fails because another process went away."""
     return traceback(

@@ -142,6 +142,12 @@ def test_the_outermost_utc_time_wins() -> None:
         assert lines == (Line("x", MOMENT),)
 
 
+def test_a_record_knows_its_host_better_and_a_program_its_level() -> None:
+    record = {"log": "[ERROR] x", "level": "info", "kubernetes": {"host": "node-01"}}
+    lines = unwrap("[pod/w-0/c] " + json.dumps(record), RULES)
+    assert lines == (Line("x", host="node-01", writer="pod/w-0/c", level="error"),)
+
+
 def _nested(depth: int) -> str:
     text = "x"
     for _ in range(depth):

@@ -16,6 +16,7 @@ ZONED = ClockRules(zone=0, year=2025)
 JAN_21 = 1737434504 * SECOND
 """2025-01-21T04:41:44Z."""
 
+AT_TENTH = JAN_21 + SECOND // 10
 UTC_SECOND = Moment(JAN_21, SECOND)
 LOCAL_SECOND = Moment(JAN_21, SECOND, Basis.LOCAL)
 
@@ -113,6 +114,16 @@ SYSTEM = [
     ),
     ("[    1.000000] nvidia-nvswitch3: SXid", Line("nvidia-nvswitch3: SXid", Moment(SECOND, 1, Basis.BOOT), SECOND)),
     ("6,3964,1000000,-;NVRM: x", Line("NVRM: x", Moment(SECOND, 1, Basis.BOOT), SECOND, level="info")),
+    ("[    1.000000] WARNING: CPU: 3 PID: 1", Line("WARNING: CPU: 3 PID: 1", Moment(SECOND, 1, Basis.BOOT), SECOND)),
+    ("[Tue Jan 21 04:41:44 2025] WARNING: CPU: 3", Line("WARNING: CPU: 3", UTC_SECOND)),
+    ("[  +1.050439] WARNING: CPU: 3", Line("WARNING: CPU: 3")),
+    (
+        "kern  :warn  : [    1.000000] WARNING: x",
+        Line("WARNING: x", Moment(SECOND, 1, Basis.BOOT), SECOND, level="warning"),
+    ),
+    ("Jan 21 04:41:44 kernel: mce: x", Line("mce: x", UTC_SECOND, program="kernel", writer="kernel")),
+    ("Jan 21 04:41:44 systemd[1]: x", Line("x", UTC_SECOND, program="systemd", writer="systemd")),
+    ("Jan 21 04:41:44 error: x", Line("error: x", UTC_SECOND)),
     ("[  +1.050439] pcieport 0000:00:03.0: AER", Line("pcieport 0000:00:03.0: AER")),
     ("[Tue Jan 21 04:41:44 2025] NVRM: Xid", Line("NVRM: Xid", UTC_SECOND)),
     ("kern  :warn  : 2025-01-21T04:41:44+00:00 NVRM: Xid", Line("NVRM: Xid", UTC_SECOND, level="warning")),
@@ -124,6 +135,17 @@ SYSTEM = [
 ]
 
 APPLICATIONS = [
+    (
+        "[rank1]:[W121 04:41:44.1 A.cpp:1] WARNING: x",
+        Line("WARNING: x", Moment(AT_TENTH, 100_000), rank=1, writer="rank1", level="warning"),
+    ),
+    ("2025-01-21 04:41:44 WARNING worker.py:1799 -- text", Line("text", UTC_SECOND, level="warning")),
+    ("2025-01-21 04:41:44 /a/b.py:12: UserWarning: x", Line("/a/b.py:12: UserWarning: x", UTC_SECOND)),
+    ("[2025-01-21 04:41:44 TP14] text", Line("text", UTC_SECOND)),
+    (
+        "[2025-01-21 04:41:44] CRITICAL [a.util:158, rank=6] x",
+        Line("[a.util:158, rank=6] x", UTC_SECOND, level="critical"),
+    ),
     ("2025-01-21 04:41:44 - root - INFO - text", Line("text", UTC_SECOND, level="info")),
     ("2025-01-21 04:41:44 - WARNING - a.b - text", Line("text", UTC_SECOND, level="warning")),
     ("2025-01-21 04:41:44 ERROR: text", Line("text", UTC_SECOND, level="error")),
@@ -185,6 +207,7 @@ UNTOUCHED = [
     "train.py: error: unrecognized arguments",
     "python3: can't open file",
     "python3.11: can't open file",
+    "slurmstepd-node-01: error: x",
     "slurmstepd: error: Detected 1 oom_kill event",
     "srun: error: node-01: tasks 1-3: Out Of Memory",
     "nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028",

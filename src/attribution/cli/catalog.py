@@ -24,7 +24,7 @@ def load_rules(folders: Sequence[Path] = ()) -> RuleSets:
     if missing:
         remedy = "give a folder of rule files"
         raise ConfigurationError([Problem(Place(str(m)), "C001", "is no folder of rules", remedy) for m in missing])
-    return RuleSets(load_catalog([SHIPPED, *folders]), cached)
+    return RuleSets(load_catalog([SHIPPED, *folders], cache=cached), cached)
 
 
 def cache_folder() -> Path:

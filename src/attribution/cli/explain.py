@@ -72,7 +72,7 @@ def _rule(rule: Rule) -> Iterator[str]:
     if emitted_by(rule):
         yield from _paragraph("Emits", _some(emitted_by(rule)))
     yield from _cases(rule)
-    yield f"\nWritten in {info.place}"
+    yield f"\nWritten in {info.place.file}"
 
 
 def _cases(rule: Rule) -> Iterator[str]:

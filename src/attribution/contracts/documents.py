@@ -8,6 +8,7 @@ import difflib
 import types
 import typing
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_args, get_origin
 
 import yaml
@@ -20,6 +21,12 @@ Path = tuple[str | int, ...]
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 MAX_DEPTH = 32
 """Nesting beyond this is refused, so that a hostile document cannot exhaust the stack."""
+
+_REFUSED = {
+    "&": ("has an anchor", "write the value out where it is used"),
+    "!": ("has a tag", "write the value without it"),
+}
+"""What a value must not begin with; a plain text cannot begin so, and of a quoted one the quote comes first."""
 
 
 class Document:
@@ -51,41 +58,62 @@ def parse(text: str, file: str) -> Document:
         raise ConfigurationError([problem]) from error
     problems: list[Problem] = []
     places: dict[Path, Place] = {}
-    value = _plain(node, (), file, places, problems, set()) if node is not None else None
+    value = _Reading(text.removeprefix("\ufeff"), file, places, problems).plain(node, ()) if node is not None else None
     if problems:
         raise ConfigurationError(problems)
     return Document(file, value, places)
 
 
-def _plain(
-    node: yaml.Node, path: Path, file: str, places: dict[Path, Place], problems: list[Problem], seen: set[int]
-) -> Any:
-    place = Place(file, node.start_mark.line + 1, node.start_mark.column + 1)
-    places.setdefault(path, place)
-    if id(node) in seen:  # an alias is the anchored node once more; expanding them can grow without bound
-        problems.append(Problem(place, "D003", "is used again through an alias", "write it out"))
-        return None
-    if len(path) > MAX_DEPTH:
-        problems.append(Problem(place, "D003", f"nests deeper than {MAX_DEPTH} levels", "write it out flat"))
-        return None
-    seen.add(id(node))
-    if isinstance(node, yaml.ScalarNode):
-        is_null = node.style is None and node.value in {"", "~", "null"}
-        return None if is_null else node.value
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(item, (*path, index), file, places, problems, seen) for index, item in enumerate(node.value)]
-    result: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        where = Place(file, key_node.start_mark.line + 1, key_node.start_mark.column + 1)
-        key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
-        if key is None:
-            problems.append(Problem(where, "D003", "has a key that is not plain text"))
-        elif key in result:
-            problems.append(Problem(where, "D002", f"has the key `{key}` twice", "remove one"))
-        else:
-            places[(*path, key)] = where
-            result[key] = _plain(value_node, (*path, key), file, places, problems, seen)
-    return result
+@dataclass(slots=True)
+class _Reading:
+    """How far a document was turned into plain values."""
+
+    text: str
+    file: str
+    places: dict[Path, Place]
+    problems: list[Problem]
+    seen: set[int] = field(default_factory=set)
+
+    def plain(self, node: yaml.Node, path: Path) -> Any:
+        """The value of a node, or None where it was refused."""
+        place = self._place(node)
+        self.places.setdefault(path, place)
+        if id(node) in self.seen:  # an alias is the anchored node once more, and its anchor was refused
+            return None
+        self.seen.add(id(node))
+        self._refuse(node, place)
+        if len(path) > MAX_DEPTH:
+            self.problems.append(Problem(place, "D003", f"nests deeper than {MAX_DEPTH} levels", "write it out flat"))
+            return None
+        if isinstance(node, yaml.ScalarNode):
+            is_null = node.style is None and node.value in {"", "~", "null"}
+            return None if is_null else node.value
+        if isinstance(node, yaml.SequenceNode):
+            return [self.plain(item, (*path, index)) for index, item in enumerate(node.value)]
+        return self._mapping(node, path)
+
+    def _mapping(self, node: yaml.Node, path: Path) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            where = self._place(key_node)
+            self._refuse(key_node, where)
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+            if key is None:
+                self.problems.append(Problem(where, "D003", "has a key that is not plain text"))
+            elif key in result:
+                self.problems.append(Problem(where, "D002", f"has the key `{key}` twice", "remove one"))
+            else:
+                self.places[(*path, key)] = where
+                result[key] = self.plain(value_node, (*path, key))
+        return result
+
+    def _refuse(self, node: yaml.Node, place: Place) -> None:
+        refused = _REFUSED.get(self.text[node.start_mark.index : node.start_mark.index + 1])
+        if refused:
+            self.problems.append(Problem(place, "D003", *refused))
+
+    def _place(self, node: yaml.Node) -> Place:
+        return Place(self.file, node.start_mark.line + 1, node.start_mark.column + 1)
 
 
 def load(text: str, file: str, model: type[M]) -> M:

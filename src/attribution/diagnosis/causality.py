@@ -14,6 +14,9 @@ from attribution.events.symptom import Symptom, symptom_order
 from attribution.rules.api import expand
 from attribution.rules.model import Catalog, Relation
 
+_SCOPES = ("same_gpu", "same_communicator", "same_node", "same_nvlink_domain", "job")
+"""Scopes from narrow to wide: of several relations that explain a symptom, the narrowest gives the reason."""
+
 MAX_TRIED = 64
 """Causes tried per effect and relation, earliest first, so that thousands of alike symptoms stay cheap."""
 
@@ -123,7 +126,7 @@ def explain(symptoms: Sequence[Symptom], found: Sequence[Edge]) -> Explained:
     """Which symptoms a cause reaches, and over which edge; causes that only reach each other stay unexplained."""
     outgoing: dict[str, list[Edge]] = {}
     incoming: set[str] = set()
-    for edge in found:
+    for edge in sorted(found, key=lambda edge: _SCOPES.index(edge.relation.scope)):
         outgoing.setdefault(edge.cause.id, []).append(edge)
         incoming.add(edge.effect.id)
     causes = [s for s in symptoms if s.type.role is Role.CAUSE]

@@ -356,12 +356,13 @@ _BARE_FORMS = (
 )
 _BRACKETED_FORMS = (
     _form("bracketed", _DIGITS, rf"\[{_ISO}\]", _read_iso),
+    _form("bracketed", _DIGITS, rf"\[{_ISO}(?: [A-Z]{{2}}\d{{1,4}}){{1,4}}\]", _read_iso),
     _form("dmesg", _DIGITS + " ", r"\[ {0,8}(\d{1,10})\.(\d{6})\]", _read_dmesg),
     _form("ray", _DIGITS, rf"\[{_ISO} ([DIWECF]) \d{{1,10}} \d{{1,10}}\]", _read_iso),
     _form("elapsed", " +<", r"\[ {0,8}(?:\+\d{1,10}\.\d{6}|< {0,8}\d{1,10}\.\d{6}>)\]", _read_elapsed),
     _form("bracketed", _MONTH_STARTS, rf"\[{_NAMED}\]", _read_named),
-    _form("bracketed", _WEEKDAY_STARTS, rf"\[{_CTIME}\]", _read_named),
-    _form("bracketed", _MONTH_STARTS, rf"\[{_MONTH} ?(\d\d?) (\d\d):(\d\d)\]", _read_minute),
+    _form("wall dmesg", _WEEKDAY_STARTS, rf"\[{_CTIME}\]", _read_named),
+    _form("wall dmesg", _MONTH_STARTS, rf"\[{_MONTH} ?(\d\d?) (\d\d):(\d\d)\]", _read_minute),
     _form("glog", _GLOG_STARTS, rf"\[{_GLOG}", _read_glog),
 )
 

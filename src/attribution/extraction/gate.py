@@ -10,7 +10,7 @@ import json
 import logging
 import platform
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import re2
 
 import attribution
+from attribution.rules.cache import Cache, no_cache
 
 try:
     import hyperscan as _hyperscan
@@ -37,9 +38,6 @@ _AWKWARD = frozenset(b'"\\<>&')
 Hit = tuple[int, int]
 """(number of the cut, offset behind its last byte)"""
 
-Cache = Callable[[str, Callable[[], bytes]], bytes]
-"""Answers the bytes kept under a name, or makes and keeps them. The engine itself touches no files."""
-
 
 class Gate(Protocol):
     """Finds cuts in bytes."""
@@ -55,11 +53,6 @@ class Cut:
     text: bytes
     ignore_case: bool
     rules: tuple[int, ...]
-
-
-def no_cache(_name: str, make: Callable[[], bytes]) -> bytes:
-    """Keeps nothing."""
-    return make()
 
 
 def cuts_of(literals: Iterable[tuple[int, str, bool]], cache: Cache = no_cache) -> tuple[Cut, ...]:
@@ -79,6 +72,8 @@ def cuts_of(literals: Iterable[tuple[int, str, bool]], cache: Cache = no_cache) 
     try:
         found = json.loads(cache(name, chosen))
         parts = {text: part.encode("latin-1") for text, part in zip(texts, found, strict=True)}
+        if not all(part and part in literal.encode() for (literal, _), part in parts.items()):
+            raise ValueError("cuts of other literals")
     except (ValueError, TypeError, AttributeError):  # a damaged cache entry
         parts = {text: rarest(text[0].encode(), text[1]) for text in texts}
     rules: dict[tuple[bytes, bool], set[int]] = {}
@@ -128,9 +123,10 @@ def _noise_quads(ignore_case: bool) -> dict[bytes, int]:
 def build_gate(cuts: Sequence[Cut], cache: Cache = no_cache) -> Gate:
     """The fastest gate that this machine has and that finds its own cuts."""
     if hyperscan is not None and cuts:
-        gate = HyperscanGate(cuts, cache)
-        if finds_itself(gate, cuts):
-            return gate
+        for kept in (cache, no_cache):  # what was kept may be damaged, or another catalog's
+            gate = HyperscanGate(cuts, kept)
+            if finds_itself(gate, cuts):
+                return gate
         log.warning("Hyperscan misses literals on this machine; google-re2 gates the scan instead, more slowly.")
     elif cuts:
         log.warning("Hyperscan has no wheel for this machine; google-re2 gates the scan instead, more slowly.")

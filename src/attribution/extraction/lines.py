@@ -70,7 +70,7 @@ def is_partial(text: str) -> bool:
 class _Peeling:
     """How far the prefixes of one line have been read, and what they told so far.
 
-    `stamped` holds from a stamp on, while only parts of its header have followed.
+    `stamped` holds after a stamp or a part of a log header, while more of that header may follow.
     """
 
     text: str
@@ -99,7 +99,7 @@ class _Peeling:
             match = layer.pattern.match(text, pos)
             if match:
                 self.pos = match.end()
-                self.stamped = layer.header or (self.stamped and layer.where is _STAMPED)
+                self.stamped = layer.header
                 layer.take(self, match)
                 return True
         stamp = stamp_at(text, pos, self.rules)
@@ -116,7 +116,7 @@ class _Peeling:
         form = stamp.prefix if stamp.prefix == "rfc5424" else stamp.form
         if form == "iso" and self.text[self.pos + 10 : self.pos + 11] == "T":
             form = "iso with T"
-        self.stamped, self.pos = True, stamp.end
+        self.stamped, self.pos = not (stamp.form in _KERNEL_FORMS or stamp.prefix == "facility"), stamp.end
         for name in _HEADERS.get(form, ()):
             header = _AFTER_STAMP[name].match(self.text, self.pos)
             if header:
@@ -128,7 +128,7 @@ class _Peeling:
 
     def _header(self, header: re.Match[str]) -> None:
         found = header.groupdict()
-        self.stamped = "host" not in found
+        self.stamped = self.stamped and "program" not in found
         if found.get("stream"):
             self.tags.append(found["stream"])
         if found.get("step"):
@@ -161,6 +161,7 @@ _AFTER_STAMP = {
         rf'(?:-|(?:\[[^\s\]="]{{1,32}}{_QUOTED_PARAMETERS}\]){{1,8}})(?: \ufeff?|$)',
         "container": r" (?P<stream>stdout|stderr) [FP](?::[\w:]{0,32})?(?: |$)",
         "syslog": rf" (?P<host>{_HOST}) (?:(?P<program>(?!NVRM\b){_TAG})(?:\[\d{{1,10}}\])?:(?: |$))?",
+        "hostless": rf" (?P<program>kernel|{_TAG}(?=\[\d))(?:\[\d{{1,10}}\])?:(?: |$)",
         # after stamps that programs print too, only a header that cannot be prose counts
         "rsyslog": rf" (?!{_LOUD_LEVEL}\b)(?:{_MARKED}|(?=\S{{1,253}} (?:kernel|[^\s\[:]{{1,128}}\[\d{{1,10}}\]):))"
         rf"(?P<host>{_HOST}) (?P<program>(?!NVRM\b){_TAG})(?:\[\d{{1,10}}\])?:(?: |$)",
@@ -174,10 +175,12 @@ _HEADERS = {
     "rfc5424": ("rfc5424",),
     "iso": ("journal",),
     "iso with T": ("container", "rsyslog"),
-    "named": ("syslog",),
+    "named": ("syslog", "hostless"),
     "bracketed": ("step",),
     "dmesg": ("caller", "journal"),
 }
+# the kernel prints no log header, but does begin messages with `WARNING:`
+_KERNEL_FORMS = frozenset({"dmesg", "wall dmesg", "kmsg", "elapsed"})
 _PARTIAL = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:stdout|stderr) P(?: |:|$)", re.ASCII)
 
 
@@ -187,7 +190,7 @@ _FIRST, _ANYWHERE, _STAMPED = "only at the start of a line", "anywhere", "only i
 
 
 class _Layer(NamedTuple):
-    """A prefix other than a stamp. `header` says that parts of a log header may follow, as after a stamp.
+    """A prefix other than a stamp. `header` says that more of a log header may follow it, as after a stamp.
 
     `starts` are the characters that it may begin with, or that may follow its opening bracket.
     """
@@ -269,7 +272,7 @@ _ONE_BLANK = r"(?: (?! ))?"
 # Only a name that cannot well be anything else is a host: `fp16: True` and `nvme0n1: lost` name none.
 _REMOTE_HOST = (
     r"(?!(?:nvme|mlx|eth|ens|enp|eno|ib|bond|sd[a-z]|loop|python|cuda|gcc|fp|bf|int|uint|float|sha|utf|conv|fc)\d"
-    r"|(?:dm|md|lr|rank|step|epoch|iter|layer|block|stage|phase|line|top|checkpoint)-?\d|(?:cpu|gpu)\d:|nvidia-)"
+    r"|(?:dm|md|lr|rank|step|epoch|iter|layer|block|stage|phase|line|top|checkpoint)-?\d|(?:cpu|gpu)\d:|nvidia-|slurm)"
     r"((?:\d{1,3}\.){3}\d{1,3}"
     r"|(?=[a-z-]{0,62}\d)(?=[a-z]{1,62}-|[a-z-]{1,62}\d\d|(?:node|worker|host|compute|master|head|dgx|hgx)\d)"
     r"[a-z][a-z0-9-]{1,62}(?:\.[a-z0-9-]{1,63}){0,8})"
@@ -296,7 +299,13 @@ _LAYERS = (
     _layer("role", "dtw", rf"\[((?:default|trainer|worker)\d{{1,6}}(?:\|\d{{1,6}})?)\]:{_ONE_BLANK}", _tag),
     _layer("mpirun", _DIGITS + _LOWER, rf"\[{_JOB}(\d{{1,7}})\]{_PROCESS}<(std(?:out|err|diag))>:{_ONE_BLANK}", _mpi),
     _layer("ray", "(", rf"\((?:({_ACTOR}) )?(?:rank=\d{{1,6}} )?pid=(\d{{1,10}})(?:, ip={_IP})?\)(?: |$)", _ray),
-    _layer("ray file", _LETTERS + "(", rf"(?:\([a-z_]{{1,32}}\) )?{_PLACE}: ", _nothing, _STAMPED),
+    _layer(
+        "ray file",
+        _LETTERS + "(/",
+        rf"(?:\([a-z_]{{1,32}}\) )?[\w./-]{{1,200}}\.cc:\d{{1,6}}: |{_PLACE} -- ",
+        _nothing,
+        _STAMPED,
+    ),
     _layer("ray daemon", "(", rf"\(({_DAEMON})()(?:, ip={_IP}| \+[\dhms]{{1,12}})?\)(?: |$)", _ray),
     # headers that begin a line
     _layer("nccl", _DIGITS + _UPPER + _LOWER, rf"({_HOST}):(\d{{1,10}}):\d{{1,10}} \[\d{{1,4}}\] ", _nccl),
@@ -307,17 +316,19 @@ _LAYERS = (
         "level", _LETTERS + " ", rf"\[ {{0,2}}((?i:{_ANY_LEVEL})) {{0,2}}\]:?(?: - | |$)?", _word_level, header=True
     ),
     # parts of a header after a stamp or a level
-    _layer("letter", "DIWECF", r"\[([DIWECF])\](?: |$)", _letter_level, _STAMPED),
-    _layer("thread", "t", r"\[tid \d{1,10}\](?: |$)", _nothing, _STAMPED),
+    _layer("letter", "DIWECF", r"\[([DIWECF])\](?: |$)", _letter_level, _STAMPED, True),
+    _layer("thread", "t", r"\[tid \d{1,10}\](?: |$)", _nothing, _STAMPED, True),
     _layer("place", _LETTERS + "/_.", rf"\[{_PLACE}(?::[\w.<>]{{1,80}})?\](?: |$)", _nothing, _STAMPED),
-    _layer("logger in brackets", _LETTERS + "_", rf"\[{_LOGGER}\](?= ?\[{_LOUD_LEVEL}\]) ?", _nothing, _STAMPED),
+    _layer("logger in brackets", _LETTERS + "_", rf"\[{_LOGGER}\](?= ?\[{_LOUD_LEVEL}\]) ?", _nothing, _STAMPED, True),
     _layer("glog", _DIGITS + _LETTERS + " /_", rf" {{0,8}}(?:\d{{1,10}} )?{_PLACE}\](?: |$)", _nothing, _STAMPED),
     _layer("tensorflow", "DIWECF", rf"([DIWECF]) {_PLACE}\](?: |$)", _letter_level, _STAMPED),
     _layer("loguru", _UPPER, rf"({_LOUD_LEVEL}) {{0,4}}\| [\w.<>:-]{{1,200}} - ", _word_level, _STAMPED),
     _layer("name, level", _LETTERS + "_", rf"{_LOGGER} - ({_LOUD_LEVEL}) - ", _word_level, _STAMPED),
     _layer("level, name", _UPPER, rf"({_LOUD_LEVEL}) - {_LOGGER} - ", _word_level, _STAMPED),
     _layer("name and level", _LETTERS + "_", rf"{_LOGGER}: \[({_LOUD_LEVEL})\](?: |$)", _word_level, _STAMPED),
-    _layer("bare level", _UPPER, rf"({_LOUD_LEVEL})(?::| {{0,4}}(?:[|-](?= )|(?= )))(?: |$)", _word_level, _STAMPED),
+    _layer(
+        "bare level", _UPPER, rf"({_LOUD_LEVEL})(?::| {{0,4}}(?:[|-](?= )|(?= )))(?: |$)", _word_level, _STAMPED, True
+    ),
 )
 
 

@@ -112,9 +112,7 @@ _PREFIXED = re.compile(
     r")",
     re.ASCII,
 )
-_PRIVATE_KEY = re.compile(
-    r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?!\*\*\*)(?:(?!-----END).)*", re.DOTALL
-)
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----)(?:(?!-----END).)*", re.DOTALL)
 
 
 def _hide_second(match: re.Match[str]) -> str:

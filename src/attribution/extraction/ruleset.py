@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from attribution.contracts.vocabulary import Source
-from attribution.extraction.gate import Cache, Cut, Gate, build_gate, cuts_of, no_cache
+from attribution.extraction.gate import Cut, Gate, build_gate, cuts_of
 from attribution.rules import literals as proof
+from attribution.rules.cache import Cache, no_cache
 from attribution.rules.loader import compile_pattern
 from attribution.rules.model import Catalog, Extractor
 

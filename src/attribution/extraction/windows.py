@@ -2,7 +2,8 @@
 
 Text is cleaned so that gates and patterns see the same characters: bytes that are no UTF-8 become U+FFFD, ANSI
 sequences and NULs are removed, a carriage return ends a line as a newline does (a redrawn progress bar is several
-lines of one number). Offsets count bytes of the decoded text, before the rest of the cleaning.
+lines of one number; together with a newline it ends one line). Offsets count bytes of the decoded text, before the rest
+of the cleaning.
 """
 
 import re
@@ -24,8 +25,8 @@ KEEP_BYTES = 64 << 10
 _PIECE = 4 << 10
 """Bytes of a piece when a block is not all ASCII. Small, since one such character makes the whole piece slow."""
 
-_ANSI = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
-_BREAK = re.compile(rb"[\n\r]")
+_ANSI = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
+_BREAK = re.compile(rb"\r?\n|\r")
 _REPLACEMENT = "\ufffd".encode()
 
 
@@ -94,7 +95,8 @@ def clean(raw: bytes) -> bytes:
     """The bytes as they are scanned; the same object where there is nothing to clean."""
     if b"\x1b" not in raw and b"\r" not in raw and b"\x00" not in raw:
         return raw
-    text = _ANSI.sub(b"", raw) if b"\x1b" in raw else raw
+    text = raw.replace(b"\r\n", b"\n")
+    text = _ANSI.sub(b"", text) if b"\x1b" in text else text
     return text.replace(b"\x00", b"").replace(b"\r", b"\n")
 
 

@@ -17,30 +17,41 @@ MAX_VARIANTS = 256
 
 _MAX_CLASS = 4
 _MAX_REPEAT = 4
+_POSIX_CLASS = re.compile(r"\[:\^?[a-z]+:\]")
 
 Variant = tuple[str, ...]
-"""Fixed texts with a gap between each two: () is no text, ("ab",) a text, ("", "") a gap. PROVEN contains a literal."""
+"""Fixed texts with a gap between each two: ("ab",) is a text, ("", "") a gap. PROVEN contains a literal."""
 
-PROVEN: Variant = ("proven", "\0")
+PROVEN: Variant = ()
 _GAP: list[Variant] = [("", "")]
 _EMPTY: list[Variant] = [("",)]
 
 
 def implies(pattern: str, literals: Sequence[str]) -> bool:
     """Whether every match of `pattern` contains one of `literals`. Raises re.error for a pattern it cannot parse."""
-    tree = parser.parse(pattern)
+    tree = _parsed(pattern)
     return _Proof(literals, bool(tree.state.flags & re.IGNORECASE)).holds(tree)
 
 
 def ignores_case(pattern: str) -> bool:
     """Whether the whole pattern is case-insensitive, so that its gate must be too."""
-    return bool(parser.parse(pattern).state.flags & re.IGNORECASE)
+    return bool(_parsed(pattern).state.flags & re.IGNORECASE)
+
+
+def _parsed(pattern: str) -> Any:
+    """The parse tree. RE2 reads a POSIX class otherwise than this parser, so it is refused."""
+    found = _POSIX_CLASS.search(pattern)
+    if found:
+        raise re.error(f"write the characters of `{found[0]}` as a range")
+    return parser.parse(pattern)
 
 
 class _Proof:
     def __init__(self, literals: Sequence[str], ignore_case: bool) -> None:
         self._fold = str.lower if ignore_case else str
-        self._literals = [self._fold(literal) for literal in literals]
+        # A gate that ignores case folds the letters of ASCII only; an empty literal would gate nothing.
+        usable = [literal for literal in literals if literal and (literal.isascii() or not ignore_case)]
+        self._literals = [self._fold(literal) for literal in usable]
         self._reach = max((len(literal) for literal in literals), default=0)
 
     def holds(self, tree: Any) -> bool:
@@ -84,10 +95,14 @@ class _Proof:
             variants = _EMPTY
             for _ in range(low):
                 variants = self._distinct(self._join(left, right) for left in variants for right in body)
-            return variants if len(variants) <= MAX_VARIANTS else _GAP
+                if len(variants) > MAX_VARIANTS:
+                    return _GAP
+            return variants
+        some = [*body, *(self._join(self._join(first, _GAP[0]), last) for first in body for last in body)]
         if low == 0:
-            return self._distinct([*_EMPTY, *body]) if high == 1 else _GAP
-        return self._distinct(self._join(variant, gap) for variant in body for gap in _GAP)
+            some = [*_EMPTY, *(body if high == 1 else some)]
+        found = self._distinct(some)
+        return found if len(found) <= MAX_VARIANTS else _GAP
 
     def _join(self, left: Variant, right: Variant) -> Variant:
         if PROVEN in (left, right):

@@ -8,14 +8,17 @@ lacks a heading, R017 case is not in the notation, R018 file is of no known form
 """
 
 import ast
+import contextlib
 import difflib
 import hashlib
 import importlib
 import importlib.util
 import inspect
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -32,6 +35,7 @@ from attribution.events.symptom import SymptomType
 from attribution.rules import literals as proof
 from attribution.rules import notation
 from attribution.rules.api import Declared, Finding, Match, PrintedBy
+from attribution.rules.cache import Cache, no_cache
 from attribution.rules.model import (
     Catalog,
     Extractor,
@@ -51,6 +55,7 @@ from attribution.rules.schema import (
     ExtractorFile,
     MetricFile,
     RelationFile,
+    RetiredFile,
     RuleBase,
     SymptomModel,
     SymptomsFile,
@@ -91,68 +96,108 @@ def compile_pattern(pattern: str) -> Any:
     return re2.compile(pattern, options=options)
 
 
-def load_catalog(folders: Sequence[Path], version: str = attribution.__version__) -> Catalog:
-    """Load every rule below `folders`, in sorted order. Raises ConfigurationError with every error of every file."""
-    loading = _Loading()
-    for folder in folders:
-        loading.walk(folder)
-    catalog = loading.catalog(version)
-    problems = [*loading.problems, *check_catalog(catalog)]
-    if problems:
-        raise ConfigurationError(problems)
-    return catalog
+def load_catalog(folders: Sequence[Path], version: str = attribution.__version__, cache: Cache = no_cache) -> Catalog:
+    """Load every rule below `folders`, in sorted order. Raises ConfigurationError with every error of every file.
+
+    `cache` keeps what the files of a faultless catalog say, so that the next load of the same files neither parses nor
+    checks them again.
+    """
+    files = [file for folder in folders for file in _files_of(folder)]
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.data + b"\0")
+    checked: list[Catalog] = []
+
+    def check() -> bytes:
+        loading = _Loading()
+        for folder in folders:
+            if not any(file.folder == folder for file in files):
+                place = Place(str(folder))
+                loading.problems.append(Problem(place, "R001", "holds no rules", "name a folder of rule files"))
+        loading.load(files)
+        catalog = loading.catalog(version, digest.hexdigest())
+        problems = [*loading.problems, *check_catalog(catalog)]
+        if problems:
+            raise ConfigurationError(problems)
+        checked.append(catalog)
+        return json.dumps(loading.values).encode()
+
+    kept = cache(f"catalog-{digest.hexdigest()}-{version}", check)
+    if checked:
+        return checked[0]
+    with contextlib.suppress(ValueError, KeyError, TypeError, ConfigurationError):
+        loading = _Loading(json.loads(kept))
+        loading.load(files)
+        if not loading.problems:
+            return loading.catalog(version, digest.hexdigest())
+    check()  # the cache entry was damaged
+    return checked[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of a rule folder; `name` is its path within it."""
+
+    folder: Path
+    path: Path
+    name: str
+    data: bytes
+
+    @property
+    def is_rule(self) -> bool:
+        return "tables" not in Path(self.name).parts and self.path.name != "__init__.py"
+
+
+def _files_of(folder: Path) -> Iterator[_File]:
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in {".yaml", ".py"} and p.is_file()):
+        name = path.relative_to(folder).as_posix()
+        if "__pycache__" not in name:
+            yield _File(folder, path, name, _bytes_of(path))
 
 
 class _Loading:
     """The state of one load: what was found so far, and what is wrong with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, remembered: Mapping[str, Any] | None = None) -> None:
         self.problems: list[Problem] = []
         self.rules: list[Rule] = []
         self.symptoms: dict[str, SymptomType] = {}
         self.retired: dict[str, str] = {}
         self.tags: dict[str, str] = {}
-        self.digest = hashlib.blake2b(digest_size=16)
+        self.values: dict[str, Any] = {}
+        self._remembered = remembered
 
-    def walk(self, folder: Path) -> None:
-        files = sorted(p for p in folder.rglob("*") if p.suffix in {".yaml", ".py"} and p.is_file())
-        if not files:
-            self.problems.append(Problem(Place(str(folder)), "R001", "holds no rules", "name a folder of rule files"))
-        for path in files:
-            inner = path.relative_to(folder)
-            if "tables" in inner.parts or "__pycache__" in inner.parts:
-                self._count(inner, path)
+    def load(self, files: Iterable[_File]) -> None:
+        for file in files:
+            if not file.is_rule:
                 continue
-            if path.name == "__init__.py":
-                continue
-            self._count(inner, path)
             try:
-                self._yaml(path, inner) if path.suffix == ".yaml" else self._python(path, folder)
+                self._yaml(file) if file.path.suffix == ".yaml" else self._python(file.path, file.data)
             except ConfigurationError as error:
                 self.problems.extend(error.problems)
 
-    def _count(self, inner: Path, path: Path) -> None:
-        self.digest.update(inner.as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    def _document(self, file: _File) -> documents.Document:
+        shown = shown_path(file.path)
+        if self._remembered is not None:
+            return documents.Document(shown, self._remembered[str(file.path)], {})
+        document = documents.parse(_text_of(file.data, shown), shown)
+        self.values[str(file.path)] = document.value
+        return document
 
-    def _yaml(self, path: Path, inner: Path) -> None:
-        shown = shown_path(path)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError([Problem(Place(shown), "R001", f"cannot be read: {error}")]) from error
-        document = documents.parse(text, shown)
+    def _yaml(self, file: _File) -> None:
+        document = self._document(file)
         value = document.value
         if isinstance(value, dict) and "symptoms" in value:
-            file = documents.build(document, value, (), SymptomsFile)
-            self.tags.update(file.tags)
-            for name, model in file.symptoms.items():
+            registry = documents.build(document, value, (), SymptomsFile)
+            self.tags.update(registry.tags)
+            for name, model in registry.symptoms.items():
                 self._symptom(name, model, document.place(("symptoms", name)))
             return
         if isinstance(value, dict) and "retired" in value:
-            self.retired.update({str(key): str(reason) for key, reason in (value["retired"] or {}).items()})
+            self.retired.update(documents.build(document, value, (), RetiredFile).retired)
             return
         kind = value.get("kind", "extractor") if isinstance(value, dict) else None
-        if kind not in KINDS:
+        if not isinstance(kind, str) or kind not in KINDS:
             known = ", ".join(sorted(KINDS))
             problem = Problem(
                 document.place(("kind",)), "R018", f"is no rule of a known kind (`{kind}`)", f"kinds: {known}"
@@ -170,9 +215,11 @@ class _Loading:
         if isinstance(file, MetricFile):
             self.rules.append(MetricExtractor(info, file.extract, file.emit.symptom, file.emit.keep))
             return
-        groups = self._groups(
-            file.extract.pattern, file.extract.follow.pattern if file.extract.follow else None, document
-        )
+        groups = None
+        if self._remembered is None:
+            groups = self._groups(
+                file.extract.pattern, file.extract.follow.pattern if file.extract.follow else None, document
+            )
         if groups is not None:
             self._check_groups(file.emit, groups, document)
         self.rules.append(_extractor(info, file))
@@ -202,15 +249,17 @@ class _Loading:
         self.symptoms[symptom.name] = symptom
 
     def _groups(self, patterns: Sequence[str], follow: str | None, document: documents.Document) -> set[str] | None:
+        """The groups of all patterns, or None if one of them is refused."""
         groups: set[str] = set()
+        refused: list[Problem] = []
         for index, pattern in enumerate([*patterns, *([follow] if follow else [])]):
-            try:
+            where = ("extract", "pattern", index) if index < len(patterns) else ("extract", "follow", "pattern")
+            wrong = list(_refused_patterns([pattern], document.place(where)))
+            if not wrong:
                 groups |= set(compile_pattern(pattern).groupindex)
-            except re2.error as error:
-                where = ("extract", "pattern", index) if index < len(patterns) else ("extract", "follow", "pattern")
-                self.problems.append(_refused(document.place(where), error))
-                return None
-        return groups
+            refused += wrong
+        self.problems += refused
+        return None if refused else groups
 
     def _check_groups(self, emit: Emit, groups: set[str], document: documents.Document) -> None:
         used: list[tuple[documents.Path, str]] = [(("emit", "keep", i), g) for i, g in enumerate(emit.keep)]
@@ -225,14 +274,15 @@ class _Loading:
                     Problem(document.place(path), "R006", f"names the unknown group `{group}`", remedy)
                 )
 
-    def _python(self, path: Path, folder: Path) -> None:
+    def _python(self, path: Path, data: bytes) -> None:
         shown = shown_path(path)
-        source = path.read_text(encoding="utf-8")
         try:
-            tree = ast.parse(source)
+            tree = ast.parse(_text_of(data, shown))
         except SyntaxError as error:
             place = Place(shown, error.lineno or 0, error.offset or 0)
             raise ConfigurationError([Problem(place, "R001", f"is not valid Python: {error.msg}")]) from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise ConfigurationError([Problem(Place(shown), "R001", f"is not valid Python: {error}")]) from error
         refused = [
             Problem(Place(shown, line, 1), "R013", f"imports `{name}`", "rules are pure: import attribution.rules.api")
             for line, name in _imports(tree)
@@ -241,14 +291,14 @@ class _Loading:
         if refused:
             raise ConfigurationError(refused)
         try:
-            module = _import(path, folder)
-        except Exception as error:
+            module = _import(path)
+        except (Exception, SystemExit) as error:
             raise ConfigurationError([Problem(Place(shown), "R001", f"cannot be imported: {error!r}")]) from error
         for symptom in getattr(module, "SYMPTOMS", ()):
             self._register(symptom, Place(shown))
-        self._declared(module, shown)
+        self._declared(module, shown, _first_line_of_cases(tree))
 
-    def _declared(self, module: ModuleType, shown: str) -> None:
+    def _declared(self, module: ModuleType, shown: str, cases_line: int) -> None:
         found = [
             (function, function.__attribution_rule__)
             for function in vars(module).values()
@@ -261,10 +311,14 @@ class _Loading:
             raise ConfigurationError([problem])
         function, declared = found[0]
         place = Place(shown, inspect.getsourcelines(function)[1], 1)
-        info = self._python_info(module, function, declared, place)
-        self.rules.append(_python_rule(info, declared, function))
+        cases = _python_cases(getattr(module, "CASES", "[]"), shown, cases_line)
+        info = self._python_info(function, declared, place, cases)
+        rule = _python_rule(info, declared, function)
+        if isinstance(rule, Extractor):
+            self.problems += _refused_patterns(rule.patterns, place)
+        self.rules.append(rule)
 
-    def _python_info(self, module: ModuleType, function: Any, declared: Declared, place: Place) -> RuleInfo:
+    def _python_info(self, function: Any, declared: Declared, place: Place, cases: tuple[CaseModel, ...]) -> RuleInfo:
         manual = _manual(function.__doc__ or "")
         for heading in _HEADINGS:
             if not manual.get(heading):
@@ -273,7 +327,6 @@ class _Loading:
             self.problems.append(
                 Problem(place, "R016", f"has the id `{declared.id}`", "family and number, such as PYX001")
             )
-        cases = documents.load("cases:\n" + _indent(getattr(module, "CASES", "[]")), place.file, CasesModel).cases
         return RuleInfo(
             id=declared.id,
             name=declared.name,
@@ -289,13 +342,13 @@ class _Loading:
             cases=cases,
         )
 
-    def catalog(self, version: str) -> Catalog:
+    def catalog(self, version: str, digest: str) -> Catalog:
         def of(kind: type[Any]) -> tuple[Any, ...]:
             return tuple(sorted((r for r in self.rules if isinstance(r, kind)), key=lambda r: r.info.id))
 
         return Catalog(
             version=version,
-            digest=self.digest.hexdigest(),
+            digest=digest,
             symptoms=dict(sorted(self.symptoms.items())),
             extractors=of(Extractor),
             metrics=of(MetricExtractor),
@@ -477,11 +530,10 @@ def _near_miss(rule: Extractor, given: Sequence[notation.RawLine | notation.Fact
 
 def _patterns_are_gated(rule: Extractor) -> Iterator[Problem]:
     for pattern in rule.patterns:
+        if next(_refused_patterns([pattern], rule.info.place), None):
+            continue  # told where it was read
         try:
-            compile_pattern(pattern)
             implied = proof.implies(pattern, rule.literals)
-        except re2.error as error:
-            yield _refused(rule.info.place, error)
         except (re.error, OverflowError, RecursionError) as error:
             yield Problem(rule.info.place, "R004", f"has the pattern `{pattern}`, which cannot be read: {error}")
         else:
@@ -525,12 +577,36 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f"did you mean `{near[0]}`?" if near else ""
 
 
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"cannot be read: {error.strerror or error}"
+        raise ConfigurationError([Problem(Place(shown_path(path)), "R001", message)]) from error
+
+
+def _text_of(data: bytes, shown: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = Problem(Place(shown), "R001", "is not UTF-8 text", "save it as UTF-8")
+        raise ConfigurationError([problem]) from error
+
+
 def shown_path(path: Path) -> str:
     """A path as errors show it: relative to the working folder where it lies below it."""
     try:
         return path.resolve().relative_to(Path.cwd()).as_posix()
     except ValueError:
         return path.as_posix()
+
+
+def _refused_patterns(patterns: Iterable[str], place: Place) -> Iterator[Problem]:
+    for pattern in patterns:
+        try:
+            compile_pattern(pattern)
+        except re2.error as error:
+            yield _refused(place, error)
 
 
 def _refused(place: Place, error: Exception) -> Problem:
@@ -547,7 +623,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module or "."
 
 
-def _import(path: Path, folder: Path) -> ModuleType:
+def _import(path: Path) -> ModuleType:
     package = Path(attribution.__file__).parent
     if path.is_relative_to(package):
         dotted = ".".join(path.relative_to(package.parent).with_suffix("").parts)
@@ -572,6 +648,33 @@ def _manual(docstring: str) -> Mapping[str, str]:
             current, line = heading, rest
         parts.setdefault(current, []).append(line.strip())
     return {heading: " ".join(" ".join(lines).split()) for heading, lines in parts.items()}
+
+
+def _first_line_of_cases(tree: ast.Module) -> int:
+    """The line of a module on which the text of its `CASES` begins; 0 if it is not a plain string."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "CASES" for t in node.targets):
+            return node.value.lineno if isinstance(node.value, ast.Constant) else 0
+    return 0
+
+
+def _python_cases(text: str, shown: str, first_line: int) -> tuple[CaseModel, ...]:
+    """The cases of a Python rule; their problems stand where they do in the module."""
+    try:
+        return documents.load("cases:\n" + _indent(text), shown, CasesModel).cases
+    except ConfigurationError as error:
+        if not first_line:
+            raise
+        # one line of its own and two blanks stand before the text, blank lines at its start are gone
+        down = first_line + len(text) - len(text.lstrip("\n")) - 2
+        raise ConfigurationError([_moved(problem, down, -2) for problem in error.problems]) from error
+
+
+def _moved(problem: Problem, lines: int, columns: int) -> Problem:
+    place = problem.place
+    if place.line < 2:
+        return problem
+    return replace(problem, place=Place(place.file, place.line + lines, max(1, place.column + columns)))
 
 
 def _flat(text: str) -> str:

@@ -73,6 +73,12 @@ class SymptomsFile(Strict):
     symptoms: dict[SymptomName, SymptomModel]
 
 
+class RetiredFile(Strict):
+    """A file of ids that were given up, each with the reason; none is ever used again."""
+
+    retired: dict[RuleId, Text]
+
+
 class Follow(Strict):
     """Joins lines after the matching one. `pattern` must match them (joined by newlines) and adds its groups."""
 
