@@ -8,6 +8,7 @@ from itertools import islice
 from attribution.contracts.vocabulary import Source
 from attribution.rules import notation
 from attribution.rules.model import Catalog
+
 from bench import noise
 
 Change = Callable[[random.Random, str], str]
@@ -55,7 +56,7 @@ def invalid(rng: random.Random, text: str) -> str:
 
 
 def long(rng: random.Random, text: str) -> str:
-    filler = "tensor([0.1250, 0.2500, 0.3750]) " * rng.choice((10, 100, 300))
+    filler = "tensor([0.1250, 0.2500, 0.3750]) " * rng.choice((10, 100, 1000))
     return rng.choice((text + " " + filler, text + " " + filler + text))
 
 

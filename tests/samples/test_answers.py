@@ -16,6 +16,7 @@ from attribution.contracts.vocabulary import Role, Source, SymptomStatus
 from attribution.diagnosis.engine import diagnose
 from attribution.extraction.ruleset import RuleSets
 from attribution.presentation import text
+
 from tests.conftest import SAMPLES
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -172,6 +172,7 @@ class Diagnosis(Lenient):
     evidence: tuple[Evidence, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     untestable: tuple[Untestable, ...] = ()
+    notes: tuple[str, ...] = Field(default=(), description="remarks of rules for the reader")
     would_decide: str | None = Field(default=None, description="the observation that would settle the doubt")
     actions: tuple[Action, ...] = ()
     inferred: tuple[str, ...] = Field(default=(), description="fields of the context read off the evidence")

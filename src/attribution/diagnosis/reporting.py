@@ -89,6 +89,7 @@ def report(
         evidence=_evidence(cited),
         alternatives=_alternatives(outcome, refinement, settings.alternatives),
         untestable=gaps,
+        notes=_notes(refinement),
         would_decide=settled,
         actions=_actions(outcome, causes, state, excluded),
         inferred=evidence.context.inferred,
@@ -319,6 +320,12 @@ def _alternatives(outcome: Outcome, refinement: Refinement, limit: int) -> tuple
 def _on(symptom: Symptom) -> str:
     place = place_of(symptom)
     return f" on {place}" if place else ""
+
+
+def _notes(refinement: Refinement) -> tuple[str, ...]:
+    """What rules remark, each once, with the place it is about."""
+    remarks = [(n.symptom and place_of(n.symptom), n.text) for _, n in refinement.notes]
+    return tuple(dict.fromkeys(f"{place}: {text}" if place else text for place, text in remarks))
 
 
 # --- small help ---------------------------------------------------------------------------------------------------

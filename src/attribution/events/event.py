@@ -103,7 +103,7 @@ class Event:
         """A total order for lists. It claims nothing about what happened first: see `event_order`."""
         return (
             _CLOCK_RANK[self.moment.basis] if self.moment else len(_CLOCK_RANK),
-            self.moment.us if self.moment else 0,
+            self.moment.middle_us() if self.moment else 0,
             *self.key.sort_key(),
             self.offset,
             self.symptom,

@@ -39,6 +39,10 @@ class Moment:
     basis: Basis = Basis.UTC
     inherited: bool = False
 
+    def middle_us(self) -> int:
+        """The middle of what is known, to sort by: a line known to the second stands between lines known better."""
+        return self.us + self.width_us // 2
+
     def uncertainty_us(self) -> int | None:
         """How far the true instant may lie from `us`, either way; None where there is no bound."""
         if self.inherited or self.basis in {Basis.YEARLESS, Basis.BOOT}:

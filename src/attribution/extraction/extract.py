@@ -9,6 +9,7 @@ from io import BytesIO
 import msgspec
 
 from attribution.bundle.evidence import LINE_FORMATS, Evidence, EvidenceStream, Segment, StreamKey
+from attribution.contracts.errors import EvidenceError
 from attribution.contracts.vocabulary import METRIC_SOURCES, Format, Source, Status
 from attribution.events.event import Device, Event, event_id, freeze
 from attribution.events.moment import Basis, Moment
@@ -117,11 +118,14 @@ def _as_lines(stream: EvidenceStream) -> EvidenceStream | None:
 def _loki_segment(segment: Segment) -> Segment:
     def opened() -> BytesIO:
         with segment.open() as source:
-            entries = explode_loki(source.read())
+            body = source.read()
+        try:
             records = [
-                msgspec.json.encode({"time": ns / 1e9, "host": _host_label(labels), "message": line})
-                for ns, labels, line in entries
+                msgspec.json.encode({"time": ns, "host": _host_label(labels), "message": line})
+                for ns, labels, line in explode_loki(body)
             ]
+        except EvidenceError as error:
+            raise OSError(error.problems[0].message) from error
         return BytesIO(b"\n".join(records))
 
     return Segment(segment.offset, segment.first_line, opened)

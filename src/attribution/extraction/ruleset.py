@@ -21,6 +21,14 @@ class RuleSet:
     gate: Gate
     _patterns: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     _follow: dict[int, Any] = field(default_factory=dict)
+    _needles: dict[int, tuple[bytes, ...] | None] = field(default_factory=dict)
+
+    def may_match(self, number: int, line: bytes) -> bool:
+        """Whether a rule could match a line that is no JSON: a cheap look, before prefixes are taken off."""
+        if number not in self._needles:
+            self._needles[number] = _needles_of(self.rules[number])
+        needles = self._needles[number]
+        return needles is None or any(needle in line for needle in needles)
 
     def patterns(self, number: int) -> tuple[Any, ...]:
         """The compiled patterns of a rule; compiled when first asked for, since most rules never hit."""
@@ -37,6 +45,16 @@ class RuleSet:
         if number not in self._follow:
             self._follow[number] = compile_pattern(pattern)
         return self._follow[number]
+
+
+def _needles_of(rule: Extractor) -> tuple[bytes, ...] | None:
+    found: list[bytes] = []
+    for pattern in rule.patterns:
+        texts = proof.needles(pattern)
+        if texts is None:
+            return None
+        found += [text.encode() for text in texts]
+    return tuple(found)
 
 
 def rule_set(catalog: Catalog, source: Source, cache: Cache = no_cache) -> RuleSet:

@@ -10,8 +10,9 @@ from attribution.events.moment import Moment
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.envelopes import unwrap
 from attribution.extraction.flood import Keeper, Limits
+from attribution.extraction.gate import Hit
 from attribution.extraction.lines import Line, peel
-from attribution.extraction.masking import mask
+from attribution.extraction.masking import MASK, mask
 from attribution.extraction.names import NodeNames
 from attribution.extraction.ruleset import RuleSet
 from attribution.extraction.windows import Tally, Window, windows
@@ -19,7 +20,10 @@ from attribution.rules.api import Finding, Match
 from attribution.rules.model import Extractor
 
 MAX_EXAMINED = 16 << 10
-"""Bytes of a line that patterns see; of a longer line, those around the hit."""
+"""Bytes of a line that patterns see; of a longer line, those around each hit."""
+
+MAX_RECORD = 256 << 10
+"""Bytes of a JSON record that is still examined whole."""
 
 MAX_TEXT = 2000
 """Characters of a line that evidence keeps."""
@@ -29,6 +33,9 @@ MAX_FIELD = 300
 
 MAX_REMEMBERED = 4096
 """Messages whose findings are remembered, since floods repeat themselves."""
+
+CLOCK_AHEAD = 20
+"""Lines after a line without a time in which the next time is looked for."""
 
 FLOOD = 1 << 40
 """Occurrence numbers of lines that are only counted begin here."""
@@ -113,6 +120,8 @@ class _Scanner:
                     self._scan.first = self._first_moment(window)
                 self._window(window)
                 self._keeper.settle()
+                if self._scan.first is not None:  # the next window's lines may inherit a time of this one
+                    self._inherited(window, window.examined)
                 if window.closed:
                     self._scan.last = self._last_moment(window) or self._scan.last
 
@@ -128,52 +137,79 @@ class _Scanner:
     def _window(self, window: Window) -> None:
         text, fresh = window.text, window.fresh
         hits = self._rules.gate.hits(memoryview(text)[fresh:] if fresh else text)
-        cuts = self._rules.cuts
         start = end = -1
-        numbers: set[int] = set()
-        hit = 0
+        held: list[Hit] = []
         for cut, behind in hits:
             position = fresh + behind
             if position <= end:
-                numbers.update(cuts[cut].rules)
+                held.append((cut, position))
                 continue
-            if numbers and not self._line(window, start, end, hit, numbers):
+            if held and not self._line(window, start, end, held):
                 return
-            hit = position
             start = max(fresh, text.rfind(b"\n", 0, position - 1) + 1)
             end = text.find(b"\n", position)
             end = len(text) if end < 0 else end
-            numbers = set(cuts[cut].rules)
-        if numbers:
-            self._line(window, start, end, hit, numbers)
+            held = [(cut, position)]
+        if held:
+            self._line(window, start, end, held)
 
-    def _line(self, window: Window, start: int, end: int, hit: int, numbers: Iterable[int]) -> bool:
+    def _numbers(self, hits: Iterable[Hit]) -> list[int]:
+        cuts = self._rules.cuts
+        return sorted({number for cut, _ in hits for number in cuts[cut].rules})
+
+    def _line(self, window: Window, start: int, end: int, hits: list[Hit]) -> bool:
         """Confirm the rules that may match a line; False if the window must be read on first."""
-        ordered = sorted(numbers)
-        if not window.closed and end + _LOOKAHEAD_BYTES > len(window.text):
+        ordered = self._numbers(hits)
+        raw = window.text[start:end]
+        if b'{"' not in raw:
+            ordered = [number for number in ordered if self._rules.may_match(number, raw)]
+        if not ordered:
+            return True
+        if not window.closed and end + _LOOKAHEAD_BYTES + _CONTEXT_BYTES > len(window.text):
             needed = max(self._needed_lines(self._rules.rules[number]) for number in ordered)
             if window.text.count(b"\n", end + 1) < needed:
                 window.examined = start
                 return False
-        spots = self._spots(window, start, end, hit)
-        for index in range(len(spots)):
-            self._confirm(window, spots, index, ordered)
-        moment = spots[0].line.moment
+        spots = self._spots(window, start, end)
+        if spots:
+            for index in range(len(spots)):
+                self._confirm(window, spots, index, ordered)
+            moment = spots[0].line.moment
+        else:
+            moment = self._long_line(window, start, end, hits)
         if moment is not None:
             self._recent, self._recent_offset = moment, window.offset(start)
         return True
 
+    def _long_line(self, window: Window, start: int, end: int, hits: list[Hit]) -> Moment | None:
+        """Confirm rules where their hits are, each rule at the first place where it finds something."""
+        text, told = window.text, set[int]()
+        head = peel(text[start : start + MAX_EXAMINED].decode("utf-8", "replace"), self._clock)
+        while hits:
+            first = hits[0][1]
+            low = max(start, first - MAX_EXAMINED // 2)
+            high = min(end, low + MAX_EXAMINED)
+            near = [hit for hit in hits if hit[1] <= first + MAX_EXAMINED // 4]
+            hits = hits[len(near) :]
+            line = replace(head, message=text[low:high].decode("utf-8", "replace")) if low > start else head
+            numbers = [number for number in self._numbers(near) if number not in told]
+            found = self._confirm(window, (_Spot(start, end, line),), 0, numbers)
+            told.update(number for number in numbers if self._rules.rules[number].info.id in found)
+        return head.moment
+
     @staticmethod
     def _needed_lines(rule: Extractor) -> int:
-        return max(CONTEXT_LINES, rule.follow_lines * 4, _TRACEBACK_LINES if rule.traceback else 0)
+        joined = _TRACEBACK_LINES if rule.traceback else rule.follow_lines * 4
+        return max(CLOCK_AHEAD, joined + CONTEXT_LINES)
 
-    def _spots(self, window: Window, start: int, end: int, hit: int) -> tuple[_Spot, ...]:
-        """What a line says: itself, or the lines inside its JSON record."""
-        low, high = start, end
-        if end - start > MAX_EXAMINED:
-            low = max(start, hit - MAX_EXAMINED // 2)
-            high = min(end, low + MAX_EXAMINED)
-        return tuple(_Spot(start, end, line) for line in self._read(window.text[low:high].decode("utf-8", "replace")))
+    def _spots(self, window: Window, start: int, end: int) -> tuple[_Spot, ...]:
+        """What a line says: itself, or the lines inside its JSON record. None if it is too long to be read whole."""
+        is_long = end - start > MAX_EXAMINED
+        if is_long and (end - start > MAX_RECORD or window.text[end - 1] != ord("}")):
+            return ()
+        text = window.text[start:end].decode("utf-8", "replace")
+        lines = (unwrap(text, self._clock) or ()) if is_long else self._read(text)
+        return tuple(_Spot(start, end, line) for line in lines)
 
     def _read(self, text: str) -> tuple[Line, ...]:
         line = peel(text, self._clock)
@@ -181,8 +217,8 @@ class _Scanner:
             return unwrap(text, self._clock) or (line,)
         return (line,)
 
-    def _confirm(self, window: Window, spots: tuple[_Spot, ...], index: int, numbers: Sequence[int]) -> None:
-        """Keep what the rules of `numbers` find in one line."""
+    def _confirm(self, window: Window, spots: tuple[_Spot, ...], index: int, numbers: Sequence[int]) -> set[str]:
+        """Keep what the rules of `numbers` find in one line; answers the ids of those that found something."""
         spot = spots[index]
         node = self._node(spot.line)
         rank = spot.line.rank if spot.line.rank is not None else self._stream.key.rank
@@ -197,6 +233,7 @@ class _Scanner:
         self._scan.masked += said.masked
         for rule, finding, decisive, last in said.findings:
             self._keep(window, rule, finding, spot, decisive or spot, last or spot, node, rank)
+        return {rule.info.id for rule, *_ in said.findings}
 
     def _ask(
         self,
@@ -234,10 +271,12 @@ class _Scanner:
         """The groups of the first pattern that matches; of the masked message where that matches too."""
         for pattern in self._rules.patterns(number):
             found = pattern.search(message)
-            if found is not None:
-                if masked is not message:
-                    found = pattern.search(masked) or found
-                return {name: text and mask(text)[0] for name, text in found.groupdict().items()}
+            if found is None:
+                continue
+            groups: dict[str, str | None] = (pattern.search(masked) or found).groupdict()
+            if masked != message:  # what the masked message does not hold was hidden in it
+                return {name: text if text is None or text in masked else MASK for name, text in groups.items()}
+            return groups
         return None
 
     def _find(self, rule: Extractor, match: Match) -> list[Finding]:
@@ -287,7 +326,7 @@ class _Scanner:
         node: str | None,
         rank: int | None,
     ) -> None:
-        moment = spot.line.moment or self._inherited(window, spot.start)
+        moment = spot.line.moment or self._between(window, spot)
         node = self._names.resolve(finding.node) or node
         rank = finding.rank if finding.rank is not None else rank
 
@@ -314,7 +353,9 @@ class _Scanner:
         text = window.text
         raw = text[decisive.start : decisive.end]
         salt = f"{finding.symptom}|{finding.discriminator}"
-        shown, masked = mask(_display(raw))
+        if number is not None:  # numbers count within one kind of finding, of which a line may hold several
+            salt += f"|{rule.info.id}|{node}|{finding.device}"
+        shown, masked = _display(raw)
         self._scan.masked += masked
         key = self._stream.key
         return Event(
@@ -352,6 +393,21 @@ class _Scanner:
 
     # --- clocks -------------------------------------------------------------------------------------------------
 
+    def _between(self, window: Window, spot: _Spot) -> Moment | None:
+        """The time of a line that has none: between that of the line before it and that of the line after it."""
+        before = self._inherited(window, spot.start)
+        if before is None:
+            return None
+        after = self._next_moment(window, spot.end)
+        if after is None or after.basis is not before.basis or after.us < before.us:
+            return before
+        return replace(before, width_us=after.us + after.width_us - before.us, inherited=False)
+
+    def _next_moment(self, window: Window, end: int) -> Moment | None:
+        """The time of the nearest later line that has one, among the lines that every window is sure to hold."""
+        texts = _heads(window.text[end + 1 : end + 1 + _LOOKAHEAD_BYTES], CLOCK_AHEAD)
+        return _first(self._read(text)[0].moment for text in texts)
+
     def _inherited(self, window: Window, position: int) -> Moment | None:
         """The time of the nearest earlier line that has one: a lower bound for the line at `position`."""
         text, end = window.text, position - 1
@@ -367,7 +423,7 @@ class _Scanner:
         return None if self._recent is None else replace(self._recent, inherited=True)
 
     def _first_moment(self, window: Window) -> Moment | None:
-        return _first(self._read(text)[0].moment for text in _heads(window.text))
+        return _first(self._read(text)[0].moment for text in _heads(window.text, _CLOCK_LINES))
 
     def _last_moment(self, window: Window) -> Moment | None:
         return _first(self._read(text)[0].moment for text in _tails(window.text))
@@ -377,10 +433,10 @@ def _first(moments: Iterable[Moment | None]) -> Moment | None:
     return next((moment for moment in moments if moment is not None), None)
 
 
-def _heads(text: bytes) -> Iterator[str]:
-    """The first lines of a window, cut short."""
+def _heads(text: bytes, lines: int) -> Iterator[str]:
+    """The first lines of a text, cut short."""
     start = 0
-    for _ in range(_CLOCK_LINES):
+    for _ in range(lines):
         if start >= len(text):
             return
         end = text.find(b"\n", start)
@@ -413,9 +469,10 @@ def _up_to_exception(following: Iterator[_Spot]) -> tuple[_Spot, ...]:
     return ()
 
 
-def _display(raw: bytes) -> str:
-    text = raw[: 4 * MAX_TEXT].decode("utf-8", "replace")
-    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+def _display(raw: bytes) -> tuple[str, int]:
+    """A line as evidence shows it, and how many secrets are masked in it. They are masked before it is cut."""
+    text, masked = mask(raw[: 4 * MAX_TEXT].decode("utf-8", "replace"))
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…", masked
 
 
 def _context_before(text: bytes, start: int) -> tuple[bytes, ...]:

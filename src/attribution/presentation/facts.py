@@ -30,6 +30,7 @@ def facts(answer: Answer, everything: bool = False) -> list[Fact]:
         _fact("would decide", _would_decide(answer)),
         _fact("exclude", _exclude(answer)),
         _fact("why", _why(answer)),
+        Fact("note", tuple(() if everything else _shortened([words.sentence(n) for n in answer.diagnosis.notes]))),
         _fact("first failure", _first_failure(answer)),
         _fact("impact", _impact(answer)),
         _fact("device", _device(answer) if everything else ""),

@@ -7,13 +7,16 @@ part of it counts as a gap, so the proof may fail for a pattern that is in truth
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 MAX_VARIANTS = 256
 """Beyond this many variants a part of the pattern counts as a gap."""
+
+MIN_NEEDLE, MAX_NEEDLES = 4, 16
+"""Characters of a needle, and how many of them are worth looking for."""
 
 _MAX_CLASS = 4
 _MAX_REPEAT = 4
@@ -46,18 +49,27 @@ def _parsed(pattern: str) -> Any:
     return parser.parse(pattern)
 
 
-class _Proof:
-    def __init__(self, literals: Sequence[str], ignore_case: bool) -> None:
-        self._fold = str.lower if ignore_case else str
-        # A gate that ignores case folds the letters of ASCII only; an empty literal would gate nothing.
-        usable = [literal for literal in literals if literal and (literal.isascii() or not ignore_case)]
-        self._literals = [self._fold(literal) for literal in usable]
-        self._reach = max((len(literal) for literal in literals), default=0)
+def needles(pattern: str) -> tuple[str, ...] | None:
+    """Texts of which every match contains at least one, the longest that can be told; None where none can.
 
-    def holds(self, tree: Any) -> bool:
-        return all(variant == PROVEN for variant in self._sequence(tree))
+    Looking for them in a line is far cheaper than matching it. Raises re.error for a pattern it cannot parse.
+    """
+    tree = _parsed(pattern)
+    if tree.state.flags & re.IGNORECASE:
+        return None
+    longest = {max(variant, key=len) for variant in _Unrolled().sequence(tree)}
+    if min(map(len, longest)) < MIN_NEEDLE or len(longest) > MAX_NEEDLES:
+        return None
+    return tuple(sorted(text for text in longest if not any(other in text for other in longest if other != text)))
 
-    def _sequence(self, items: Any) -> list[Variant]:
+
+class _Unrolled:
+    """Unrolls a parse tree into variants. `fold` is applied to every character of the pattern."""
+
+    def __init__(self, fold: Callable[[str], str] = str) -> None:
+        self._fold = fold
+
+    def sequence(self, items: Any) -> list[Variant]:
         variants = _EMPTY
         for kind, value in items:
             following = self._variants(kind, value)
@@ -74,9 +86,9 @@ class _Proof:
             return self._character_class(value)
         if kind is op.SUBPATTERN:
             _, added, _, items = value
-            return _GAP if added & re.IGNORECASE else self._sequence(items)
+            return _GAP if added & re.IGNORECASE else self.sequence(items)
         if kind is op.BRANCH:
-            found = self._distinct(variant for branch in value[1] for variant in self._sequence(branch))
+            found = self._distinct(variant for branch in value[1] for variant in self.sequence(branch))
             return found if len(found) <= MAX_VARIANTS else _GAP
         if kind in {op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT}:
             return self._repeat(*value)
@@ -90,7 +102,7 @@ class _Proof:
         return _GAP
 
     def _repeat(self, low: int, high: Any, items: Any) -> list[Variant]:
-        body = self._sequence(items)
+        body = self.sequence(items)
         if low == high and low <= _MAX_REPEAT:
             variants = _EMPTY
             for _ in range(low):
@@ -110,10 +122,28 @@ class _Proof:
         return (*left[:-1], left[-1] + right[0], *right[1:])
 
     def _distinct(self, variants: Iterable[Variant]) -> list[Variant]:
-        """The variants, each once: proven where they hold a literal, else cut to what a neighbour could complete."""
+        """The variants, each once and reduced to what still matters of it."""
         return sorted({self._reduced(variant) for variant in variants})
 
     def _reduced(self, variant: Variant) -> Variant:
+        return variant
+
+
+class _Proof(_Unrolled):
+    """Unrolls a parse tree as far as it takes to prove that one of some literals stands in every variant."""
+
+    def __init__(self, literals: Sequence[str], ignore_case: bool) -> None:
+        super().__init__(str.lower if ignore_case else str)
+        # A gate that ignores case folds the letters of ASCII only; an empty literal would gate nothing.
+        usable = [literal for literal in literals if literal and (literal.isascii() or not ignore_case)]
+        self._literals = [self._fold(literal) for literal in usable]
+        self._reach = max((len(literal) for literal in literals), default=0)
+
+    def holds(self, tree: Any) -> bool:
+        return all(variant == PROVEN for variant in self.sequence(tree))
+
+    def _reduced(self, variant: Variant) -> Variant:
+        """Proven where it holds a literal, else cut to what a neighbour could complete."""
         if variant == PROVEN or any(literal in text for text in variant for literal in self._literals):
             return PROVEN
         if len(variant) == 1 and len(variant[0]) <= 2 * self._reach:

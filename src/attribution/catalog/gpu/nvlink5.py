@@ -34,7 +34,7 @@ def _other(name: str, role: Role, meaning: str, ends_job: str, tags: tuple[str, 
 SYMPTOMS = (
     _cause(
         "NVLINK_SIGNAL_INTEGRITY",
-        "an NVLink that went down for a poor signal (Xid 149)",
+        "loss of NVLink signal integrity (Xid 149)",
         (Action.RESET_GPU, Action.INSPECT_LINK, Action.INSPECT_CABLE, Action.RUN_DIAGNOSTICS),
     ),
     _cause(
