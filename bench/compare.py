@@ -1,6 +1,6 @@
 """Compares the scanner with the reference extractor on random logs of the shipped rules: there must be no difference.
 
-    .venv/bin/python bench/compare.py --lines 1000000
+.venv/bin/python bench/compare.py --lines 1000000
 """
 
 import argparse
@@ -24,11 +24,14 @@ from attribution.extraction.clock import ClockRules
 from attribution.extraction.flood import Limits
 from attribution.extraction.names import NodeNames
 from attribution.extraction.scanner import scan_stream
+
 from tests.extraction.reference import Found, Reference, found_by
 from tests.extraction.texts import body_of, given_lines, random_lines
 
 LINES_PER_STREAM = 5_000
-CONTEXT = ExecutionContext.model_validate({"workload_id": "compare", "nodes": [{"name": "node-01"}, {"name": "node-02"}]})
+CONTEXT = ExecutionContext.model_validate(
+    {"workload_id": "compare", "nodes": [{"name": "node-01"}, {"name": "node-02"}]}
+)
 EVERYTHING = Limits(events_per_rule=1 << 30)
 RULES = load_rules()
 GROUPS = given_lines(RULES.catalog)
@@ -45,7 +48,9 @@ def compare(seed: int) -> tuple[int, int, Counter[Found], Counter[Found]]:
     clock, names = ClockRules.of(None, CONTEXT), NodeNames(CONTEXT)
     expected = Reference(RULES[source].rules, key, clock, names).find(body)
     windows.CHUNK = rng.choice((1 << 20, 64 << 10))
-    found = found_by(scan_stream(EvidenceStream(key, segments=(text_segment(body),)), RULES[source], clock, names, EVERYTHING))
+    found = found_by(
+        scan_stream(EvidenceStream(key, segments=(text_segment(body),)), RULES[source], clock, names, EVERYTHING)
+    )
     return len(lines), expected.total(), expected - found, found - expected
 
 

@@ -7,7 +7,9 @@ import time
 from pathlib import Path
 
 from attribution.cli.catalog import load_rules
+from attribution.contracts.errors import ConfigurationError
 from attribution.diagnosis.verify import verify
+from attribution.extraction.price import dear_literals
 from attribution.rules.model import Extractor, MetricExtractor, Rule, emitted_by
 
 
@@ -26,6 +28,9 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "list":
         return _list(rules.catalog.rules, options.format)
     started = time.perf_counter()
+    dear = tuple(dear_literals(rules))
+    if dear:
+        raise ConfigurationError(dear)
     failures = verify(rules)
     seconds = time.perf_counter() - started
     cases = sum(len(rule.info.cases) for rule in rules.catalog.rules)

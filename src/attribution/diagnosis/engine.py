@@ -36,7 +36,8 @@ def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settin
     for (rule, error), count in extraction.failures.items():
         trace.add("extract", rule, FAILED, reason=error, count=count)
     known = scheduler_events(context, catalog)
-    extraction = replace(extraction, events=tuple(sorted([*extraction.events, *known], key=Event.sort_key)))
+    if known:
+        extraction = replace(extraction, events=tuple(sorted([*extraction.events, *known], key=Event.sort_key)))
     filtered = filter_events(extraction.events, catalog, context, settings.margin_us, trace)
     symptoms = materialise(filtered.events, catalog.symptoms, filtered.context)
     refinement = begin(symptoms, catalog, context)

@@ -37,12 +37,13 @@ class _Stage:
     set_aside: set[str] = field(default_factory=set)
     context: list[str] = field(default_factory=list)
     out_of_window: list[str] = field(default_factory=list)
+    derived: bool = False
 
 
 def filter_events(
     events: Sequence[Event], catalog: Catalog, execution: ExecutionContext, margin_us: int, trace: Trace
 ) -> Filtered:
-    """Run the filters of both stages. All filters of a stage see the same snapshot."""
+    """Run the filters of both stages over events in total order. All filters of a stage see the same snapshot."""
     standing = list(events)
     informing: list[Event] = []
     outside: list[Event] = []
@@ -52,7 +53,9 @@ def filter_events(
         view = EventView(standing, execution, catalog.tags, margin_us)
         decided = [(rule, _decide(rule, view, catalog, trace, failures)) for rule in filters]
         result = _apply(standing, decided, stage, trace)
-        standing = sorted((e for e in result.events.values() if e.id not in result.set_aside), key=Event.sort_key)
+        standing = [event for event in result.events.values() if event.id not in result.set_aside]
+        if result.derived:  # all others stand in the order in which they came
+            standing.sort(key=Event.sort_key)
         informing += [result.events[event_id] for event_id in result.context]
         outside += [result.events[event_id] for event_id in result.out_of_window]
     return Filtered(
@@ -121,6 +124,7 @@ def _one(state: _Stage, rule: Filter, decision: EventDecision, absorbed: dict[st
     if isinstance(decision, Derive):
         event = derived(rule, decision)
         state.events[event.id] = event
+        state.derived = True
         if decision.absorbs:
             for part in decision.parts:
                 state.set_aside.add(part.id)

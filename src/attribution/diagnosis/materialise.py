@@ -13,7 +13,7 @@ _Key = tuple[str, str, str, str]
 def materialise(
     events: Iterable[Event], types: Mapping[str, SymptomType], informing: Iterable[Event] = ()
 ) -> tuple[Symptom, ...]:
-    """The symptoms of `events`, and context symptoms of those that only inform, in total order."""
+    """The symptoms of `events`, and context symptoms of those that only inform, in total order as the events are."""
     found = _group(events, types, as_context=False) + _group(informing, types, as_context=True)
     return tuple(sorted(found, key=lambda symptom: (symptom.sort_key(), symptom.id)))
 
@@ -26,7 +26,6 @@ def _group(events: Iterable[Event], types: Mapping[str, SymptomType], *, as_cont
         )
     symptoms = []
     for (name, _, _, discriminator), members in groups.items():
-        members.sort(key=Event.sort_key)
         first = members[0]
         kind = replace(types[name], role=Role.CONTEXT) if as_context else types[name]
         identity = symptom_id(name, first.node, first.device, ("context|" if as_context else "") + discriminator)

@@ -32,7 +32,7 @@ from attribution.contracts.vocabulary import (
 )
 from attribution.diagnosis.coverage import coverage, untestable
 from attribution.diagnosis.outcome import STATES_WITHOUT_BLAME, Outcome
-from attribution.diagnosis.refinement import Demotion, Refinement, explained_count
+from attribution.diagnosis.refinement import Refinement, explained_count
 from attribution.diagnosis.settings import Settings
 from attribution.diagnosis.trace import Trace
 from attribution.diagnosis.wording import place_of, summary, why, would_decide
@@ -68,8 +68,8 @@ def report(
         trace.add("report", "exclude-nodes", "abstained", reason=held_back)
     explained = explained_count(refinement)
     causes = tuple(_cause(s, c, outcome, explained, state, excluded) for s, c in _sorted_causes(outcome))
-    symptoms = tuple(_symptom(s, refinement.demoted.get(s.id)) for s in _listed(refinement))
-    cited = [event for s in refinement.symptoms.values() for event in decisive_events(s)]
+    symptoms = tuple(_symptom(s, refinement) for s in _listed(refinement))
+    cited = [event for s in refinement.symptoms.values() for event in _cited(s, refinement)]
     first = _first_failure(refinement)
     settled = would_decide(outcome, gaps, first, evidence.context)
     return Diagnosis(
@@ -201,11 +201,17 @@ def decisive_events(symptom: Symptom) -> tuple[Event, ...]:
     return tuple(chosen)
 
 
+def _cited(symptom: Symptom, refinement: Refinement) -> tuple[Event, ...]:
+    """The events that the report shows: of what was set aside one, or a job of thousands of ranks drowns in echoes."""
+    return (symptom.first,) if symptom.id in refinement.demoted else decisive_events(symptom)
+
+
 def _listed(refinement: Refinement) -> list[Symptom]:
     return sorted(refinement.symptoms.values(), key=lambda s: (s.sort_key(), s.id))
 
 
-def _symptom(symptom: Symptom, demotion: Demotion | None) -> SymptomModel:
+def _symptom(symptom: Symptom, refinement: Refinement) -> SymptomModel:
+    demotion = refinement.demoted.get(symptom.id)
     demoted_by = None
     if demotion:
         by = demotion.by
@@ -224,7 +230,7 @@ def _symptom(symptom: Symptom, demotion: Demotion | None) -> SymptomModel:
         count=symptom.count,
         first_at=instant(symptom.first.moment),
         last_at=_instant_us(last, symptom.first.moment),
-        evidence_ids=tuple(event.id for event in decisive_events(symptom)),
+        evidence_ids=tuple(event.id for event in _cited(symptom, refinement)),
     )
 
 
@@ -303,7 +309,7 @@ def _alternatives(outcome: Outcome, refinement: Refinement, limit: int) -> tuple
         if demotion is None and not rival:
             continue
         because = demotion.reason if demotion else f"nothing in the evidence rules it out{_on(symptom)}"
-        ids = decisive_events(demotion.by if demotion and demotion.by else symptom)
+        ids = _cited(demotion.by if demotion and demotion.by else symptom, refinement)
         found.append(
             Alternative(
                 symptom=symptom.name,

@@ -66,8 +66,7 @@ def cuts_of(literals: Iterable[tuple[int, str, bool]], cache: Cache = no_cache) 
         ).encode()
 
     name = (
-        "cuts-"
-        + hashlib.blake2b(repr((texts, attribution.__version__)).encode() + _noise(), digest_size=16).hexdigest()
+        "cuts-" + hashlib.blake2b(repr((texts, attribution.__version__)).encode() + noise(), digest_size=16).hexdigest()
     )
     try:
         found = json.loads(cache(name, chosen))
@@ -105,17 +104,18 @@ def rarest(literal: bytes, ignore_case: bool = False) -> bytes:
 
 
 @cache
-def _noise() -> bytes:
+def noise() -> bytes:
+    """The noise sample: ordinary lines of jobs that went well and of healthy nodes."""
     return resources.files("attribution.extraction").joinpath("noise.txt").read_bytes()
 
 
 @cache
 def _noise_quads(ignore_case: bool) -> dict[bytes, int]:
     """How often each run of four bytes stands in the noise sample: ordinary lines of jobs that went well."""
-    noise = _noise().lower() if ignore_case else _noise()
+    sample = noise().lower() if ignore_case else noise()
     counts: dict[bytes, int] = {}
-    for i in range(len(noise) - 3):
-        quad = noise[i : i + 4]
+    for i in range(len(sample) - 3):
+        quad = sample[i : i + 4]
         counts[quad] = counts.get(quad, 0) + 1
     return counts
 
@@ -199,6 +199,8 @@ class Re2Gate:
             position = match.start() + 1
             for size in self._sizes:
                 part = text[match.start() : match.start() + size]
+                if len(part) < size:  # the end of the text
+                    break
                 for number in (*self._exact.get(part, ()), *self._folded.get(part.lower(), ())):
                     found.add((match.start() + size, number))
         return [(number, end) for end, number in sorted(found)]

@@ -193,6 +193,7 @@ class EventView:
         self.context = context
         self.margin_us = margin_us
         self._tags = tags
+        self._position = {event.id: position for position, event in enumerate(self.events)}
         self._by_name: dict[str, list[Event]] = {}
         for event in self.events:
             self._by_name.setdefault(event.symptom, []).append(event)
@@ -200,9 +201,7 @@ class EventView:
     def of(self, *names: str) -> tuple[Event, ...]:
         """Events of these symptoms (`NAME` or `tag:NAME`), in total order."""
         found = [event for name in expand(names, self._tags) for event in self._by_name.get(name, ())]
-        return (
-            tuple(sorted(found, key=Event.sort_key)) if len(names) != 1 or names[0].startswith("tag:") else tuple(found)
-        )
+        return tuple(sorted(found, key=lambda event: self._position[event.id]))
 
     def order(self, a: Event, b: Event) -> Order:
         """What is proven about two events."""
@@ -265,7 +264,7 @@ Decision = Demote | Keep | Attribute | Note
 
 
 class JobView:
-    """What a refiner sees: one snapshot of all active symptoms, the same for every rule of its stage.
+    """What a refiner sees: one snapshot of all active symptoms in total order, the same for every rule of its stage.
 
     `outcome` is the sub_domain, from stage POST_OUTCOME on.
     """
@@ -283,6 +282,7 @@ class JobView:
         self.events = tuple(events)
         self.outcome = outcome
         self._tags = tags
+        self._position = {symptom.id: position for position, symptom in enumerate(self.symptoms)}
         self._by_name: dict[str, list[Symptom]] = {}
         for symptom in self.symptoms:
             self._by_name.setdefault(symptom.name, []).append(symptom)
@@ -290,7 +290,7 @@ class JobView:
     def all(self, *names: str) -> tuple[Symptom, ...]:
         """Symptoms of these names (`NAME` or `tag:NAME`), in total order."""
         found = [symptom for name in expand(names, self._tags) for symptom in self._by_name.get(name, ())]
-        return tuple(sorted(found, key=Symptom.sort_key))
+        return tuple(sorted(found, key=lambda symptom: self._position[symptom.id]))
 
     def by_node(self, *names: str) -> dict[str | None, tuple[Symptom, ...]]:
         """The same, grouped by node."""

@@ -1,0 +1,33 @@
+"""What a rule's literals cost on ordinary logs: every line that holds one must be looked at, and nearly all in vain."""
+
+from collections.abc import Iterator
+
+from attribution.contracts.errors import Problem
+from attribution.extraction.gate import noise
+from attribution.extraction.ruleset import RuleSets
+from attribution.rules.model import Extractor
+
+MAX_HITS_PER_MB = 40
+"""Lines per MB of ordinary logs at which a rule's literals may point: about 3 % of the scanner's time."""
+
+
+def dear_literals(rules: RuleSets) -> Iterator[Problem]:
+    """Rules whose literals point at too many ordinary lines (R019)."""
+    sample = noise()
+    allowed = MAX_HITS_PER_MB * len(sample) / (1 << 20)
+    for rule in rules.catalog.extractors:
+        count, common = hits(rules, rule, sample)
+        if count > allowed:
+            message = f"has literals that stand in {count * (1 << 20) // len(sample)} lines of each MB of ordinary logs"
+            yield Problem(rule.info.place, "R019", message, f"choose rarer ones than `{common}`")
+
+
+def hits(rules: RuleSets, rule: Extractor, sample: bytes) -> tuple[int, str]:
+    """How many lines of the sample a rule's cuts point at, and the commonest cut."""
+    rule_set = rules[rule.sources[0]]
+    number = rule_set.rules.index(rule)
+    own = [cut for cut in rule_set.cuts if number in cut.rules]
+    texts = {cut.text: sample.lower() if cut.ignore_case else sample for cut in own}
+    counts = {cut: texts[cut].count(cut) for cut in texts}
+    common = max(counts, key=lambda cut: (counts[cut], cut), default=b"")
+    return sum(counts.values()), common.decode("utf-8", "replace")
