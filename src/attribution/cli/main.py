@@ -9,7 +9,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from types import ModuleType
 
 import attribution
 
@@ -40,7 +40,7 @@ def parser(command: str | None = None) -> argparse.ArgumentParser:
     return top
 
 
-def _module(command: str) -> Any:
+def _module(command: str) -> ModuleType:
     return importlib.import_module("attribution.cli." + command.replace("-", "_"))
 
 
@@ -53,26 +53,29 @@ def main(arguments: Sequence[str]) -> int:
 
 def run() -> None:
     """The entry point of the `attribution` command."""
-    from attribution.contracts.errors import AttributionError
-
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()
-    except AttributionError as error:
-        for problem in error.problems:
-            print(f"attribution: {problem}", file=sys.stderr)
-        code = error.exit_code
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except KeyboardInterrupt:
         code = 130
     except Exception as error:
-        print(f"attribution: internal error: {type(error).__name__}: {error}", file=sys.stderr)
-        if os.environ.get("ATTRIBUTION_DEBUG"):
-            raise
-        print(
-            "attribution: run again with ATTRIBUTION_DEBUG=1 for the traceback, and please report it", file=sys.stderr
-        )
-        code = EXIT_INTERNAL
+        code = explained(error)
     sys.exit(code)
+
+
+def explained(error: Exception) -> int:
+    """Say on stderr what went wrong, one sentence a problem, and answer the exit code."""
+    from attribution.contracts.errors import AttributionError
+
+    if isinstance(error, AttributionError):
+        for problem in error.problems:
+            print(f"attribution: {problem}", file=sys.stderr)
+        return error.exit_code
+    if os.environ.get("ATTRIBUTION_DEBUG"):
+        raise error
+    print(f"attribution: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+    print("attribution: run again with ATTRIBUTION_DEBUG=1 for the traceback, and please report it", file=sys.stderr)
+    return EXIT_INTERNAL

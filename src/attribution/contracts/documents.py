@@ -86,7 +86,8 @@ class _Reading:
             self.problems.append(Problem(place, "D003", f"nests deeper than {MAX_DEPTH} levels", "write it out flat"))
             return None
         if isinstance(node, yaml.ScalarNode):
-            is_null = node.style is None and node.value in {"", "~", "null"}
+            is_plain = not node.style  # None or "", depending on the parser
+            is_null = is_plain and node.value in {"", "~", "null"}
             return None if is_null else node.value
         if isinstance(node, yaml.SequenceNode):
             return [self.plain(item, (*path, index)) for index, item in enumerate(node.value)]
@@ -109,8 +110,9 @@ class _Reading:
 
     def _refuse(self, node: yaml.Node, place: Place) -> None:
         refused = _REFUSED.get(self.text[node.start_mark.index : node.start_mark.index + 1])
-        if refused:
-            self.problems.append(Problem(place, "D003", *refused))
+        problem = Problem(place, "D003", *refused) if refused else None
+        if problem and problem not in self.problems:  # a mapping begins where its first key does
+            self.problems.append(problem)
 
     def _place(self, node: yaml.Node) -> Place:
         return Place(self.file, node.start_mark.line + 1, node.start_mark.column + 1)

@@ -80,6 +80,16 @@ class _Spot:
 
 
 @dataclass(slots=True)
+class _Ahead:
+    """The lines of a window that were looked at for a time: none has one but that at `end`, if there is a `moment`."""
+
+    window: Window
+    start: int
+    end: int
+    moment: Moment | None = None
+
+
+@dataclass(slots=True)
 class _Said:
     """What the rules of `numbers` found in a line: rule, finding, decisive and last line if other than the line itself.
 
@@ -107,6 +117,7 @@ class _Scanner:
         self._remembered: dict[tuple[str, str | None, int | None], _Said] = {}
         self._recent: Moment | None = None
         self._recent_offset = -1
+        self._ahead: _Ahead | None = None
 
     def segment(self, segment: Segment) -> None:
         try:
@@ -405,11 +416,28 @@ class _Scanner:
 
     def _next_moment(self, window: Window, end: int) -> Moment | None:
         """The time of the nearest later line that has one, among the lines that every window is sure to hold."""
-        texts = _heads(window.text[end + 1 : end + 1 + _LOOKAHEAD_BYTES], CLOCK_AHEAD)
-        return _first(self._read(text)[0].moment for text in texts)
+        text, start = window.text, end + 1
+        seen = self._ahead
+        if seen is None or seen.window is not window or not seen.start <= start <= seen.end:
+            seen = self._ahead = _Ahead(window, start, start)
+        # no line is looked at twice: those from `seen.start` to `seen.end` have no time
+        left = CLOCK_AHEAD - text.count(b"\n", start, seen.end)
+        stop = min(len(text), start + _LOOKAHEAD_BYTES)
+        while seen.moment is None and left > 0 and seen.end < stop:
+            newline = text.find(b"\n", seen.end)
+            newline = len(text) if newline < 0 else newline
+            line = text[seen.end : min(newline, seen.end + MAX_TEXT)].decode("utf-8", "replace")
+            seen.moment = self._read(line)[0].moment
+            if seen.moment is None:
+                seen.end = newline + 1
+            left -= 1
+        return seen.moment
 
     def _inherited(self, window: Window, position: int) -> Moment | None:
-        """The time of the nearest earlier line that has one: a lower bound for the line at `position`."""
+        """The time of the nearest earlier line that has one: a lower bound for the line at `position`.
+
+        No line is looked at twice: `_recent` is the nearest time before `_recent_offset`.
+        """
         text, end = window.text, position - 1
         for _ in range(_CLOCK_LINES):
             if end <= 0 or window.offset(end) <= self._recent_offset:
@@ -417,13 +445,14 @@ class _Scanner:
             start = text.rfind(b"\n", 0, end) + 1
             moment = self._read(text[start : min(end, start + MAX_EXAMINED)].decode("utf-8", "replace"))[0].moment
             if moment is not None:
-                self._recent, self._recent_offset = moment, window.offset(start)
+                self._recent = moment
                 break
             end = start - 1
+        self._recent_offset = max(self._recent_offset, window.offset(position))
         return None if self._recent is None else replace(self._recent, inherited=True)
 
     def _first_moment(self, window: Window) -> Moment | None:
-        return _first(self._read(text)[0].moment for text in _heads(window.text, _CLOCK_LINES))
+        return _first(self._read(text)[0].moment for text in _heads(window.text))
 
     def _last_moment(self, window: Window) -> Moment | None:
         return _first(self._read(text)[0].moment for text in _tails(window.text))
@@ -433,10 +462,10 @@ def _first(moments: Iterable[Moment | None]) -> Moment | None:
     return next((moment for moment in moments if moment is not None), None)
 
 
-def _heads(text: bytes, lines: int) -> Iterator[str]:
-    """The first lines of a text, cut short."""
+def _heads(text: bytes) -> Iterator[str]:
+    """The first lines of a window, cut short."""
     start = 0
-    for _ in range(lines):
+    for _ in range(_CLOCK_LINES):
         if start >= len(text):
             return
         end = text.find(b"\n", start)

@@ -554,14 +554,39 @@ def _relations_have_no_cycle(catalog: Catalog) -> Iterator[Problem]:
                 if cause != effect:
                     edges.setdefault(cause, set()).add(effect)
                     by_edge[cause, effect] = relation
-    reported: set[frozenset[str]] = set()
-    for cause in sorted(edges):
-        for effect in sorted(edges[cause]):
-            if cause in edges.get(effect, ()) and frozenset((cause, effect)) not in reported:
-                reported.add(frozenset((cause, effect)))
-                other = by_edge[effect, cause].info
-                message = f"says `{cause}` explains `{effect}`, and {other.id} says the contrary"
-                yield Problem(by_edge[cause, effect].info.place, "R014", message, "give one of them `order: earlier`")
+    for circle in _circles(edges):
+        pairs = list(zip(circle, (*circle[1:], circle[0]), strict=True))
+        first, *others = (by_edge[pair].info for pair in pairs)
+        if len(circle) == 2:
+            message = f"says `{circle[0]}` explains `{circle[1]}`, and {others[0].id} says the contrary"
+        else:
+            ways = ", ".join(f"`{a}` explains `{b}` ({by_edge[a, b].info.id})" for a, b in pairs)
+            message = f"closes a circle: {ways}"
+        yield Problem(first.place, "R014", message, "give one of them `order: earlier`")
+
+
+def _circles(edges: Mapping[str, set[str]]) -> Iterator[tuple[str, ...]]:
+    """The shortest circle through each symptom that is in one; each circle once, from its first name on."""
+    inner = {cause: set(effects) for cause, effects in edges.items()}
+    size = -1
+    while size != len(inner):  # what nothing explains, or what explains nothing, is in no circle
+        size = len(inner)
+        explained = {effect for effects in inner.values() for effect in effects}
+        inner = {cause: effects & inner.keys() for cause, effects in inner.items() if cause in explained}
+        inner = {cause: effects for cause, effects in inner.items() if effects}
+    told: set[frozenset[str]] = set()
+    for start in sorted(inner):
+        ways: list[tuple[str, ...]] = [(start,)]
+        reached = {start}
+        for way in ways:
+            further = sorted(inner.get(way[-1], ()))
+            if start in further:
+                if frozenset(way) not in told:
+                    told.add(frozenset(way))
+                    yield way
+                break
+            ways += [(*way, effect) for effect in further if effect not in reached]
+            reached.update(further)
 
 
 def _expand(names: Iterable[str], catalog: Catalog) -> list[str]:

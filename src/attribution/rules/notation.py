@@ -66,7 +66,7 @@ class Fact:
         if self.device:
             ids = ",".join(f"{name}={value}" for name, value in self.device.ids)
             parts.append(f"{self.device.kind.value}:{ids}")
-        parts += [f'{k}="{v}"' if " " in v or not v else f"{k}={v}" for k, v in self.fields]
+        parts += [f'{k}="{v}"' if not v or any(map(str.isspace, v)) else f"{k}={v}" for k, v in self.fields]
         return " ".join(parts)
 
 

@@ -21,11 +21,11 @@ _ADAPTER = {19}
     literals=("Got completion ", "Got CQE with error"),
     pattern=(
         r"Got completion (?:from peer (?P<peer>\S+) )?with "
-        r"(?:error |status ?= ?(?:IBV_WC_\w+ ?\(|[A-Za-z ]{1,60}\()?)(?P<status>\d+)\)?"
+        r"(?:error |status ?= ?(?:IBV_WC_\w+ ?\(|[A-Za-z ]{1,60}\()?)(?P<status>\d{1,4})\)?"
         r"(?:,? opcode(?: |=)(?:\w+\()?(?P<opcode>\d+)\)?)?(?:,? len(?: |=)\d+)?"
-        r"(?:,? vendor[ _]err(?: |=)(?P<vendor>\d+))?"
+        r"(?:,? vendor[ _]err(?: |=)(?P<vendor>\d{1,9}))?"
         r"(?: \((?P<direction>\w+)\))?(?:.*?\bhca (?P<hca>[\w.:-]+))?",
-        r"Got CQE with error.{0,200}?status=(?:\w+\()?(?P<status>\d+)\)?(?:.*?vendor[ _]err=(?P<vendor>\d+))?",
+        r"Got CQE with error.{0,200}?status=(?:\w+\()?(?P<status>\d{1,4})\)?(?:.*?vendor[ _]err=(?P<vendor>\d{1,9}))?",
     ),
     emits=(
         "NCCL_IB_RETRY_EXCEEDED",
@@ -54,10 +54,10 @@ def ib_completion(match: Match) -> Iterator[Finding]:
         _symptom(status),
         fields={
             "status": match["status"],
-            "status_name": known and known.name,
-            "status_meaning": known and known.meaning,
+            "status_name": known.name if known else None,
+            "status_meaning": known.meaning if known else None,
             "vendor_err": match["vendor"],
-            "vendor_meaning": vendor and vendor.meaning,
+            "vendor_meaning": vendor.meaning if vendor else None,
             "peer": match["peer"],
             "direction": match["direction"],
         },
@@ -80,13 +80,13 @@ def _symptom(status: int) -> str:
 CASES = r"""
 - name: retries exceeded, recent form
   given: |
-    node-01.rank3 +0.0s applog | node-01:3468:3905 [4] transport/net_ib.cc:1615 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<54862> with status=12 opcode=0 len=0 vendor err 129 (Recv) localGid fd00::1 remoteGidsfd00::2 hca mlx5_4
+    node-01.rank3 +0.0s applog | node-01:4481:4918 [4] transport/net_ib.cc:2628 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<55875> with status=12 opcode=0 len=0 vendor err 129 (Recv) localGid fd00::1 remoteGidsfd00::2 hca mlx5_4
   expect: |
-    node-01.rank3 +0.0s NCCL_IB_RETRY_EXCEEDED nic:name=mlx5_4 status=12 status_name=IBV_WC_RETRY_EXC_ERR peer=10.0.0.2<54862> direction=Recv vendor_err=129
+    node-01.rank3 +0.0s NCCL_IB_RETRY_EXCEEDED nic:name=mlx5_4 status=12 status_name=IBV_WC_RETRY_EXC_ERR peer=10.0.0.2<55875> direction=Recv vendor_err=129
 - name: old form without a peer, then a flush
   given: |
-    node-01 +0.0s applog | transport/net_ib.cc:816 NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 32633, vendor err 129
-    node-01 +0.1s applog | transport/net_ib.cc:816 NCCL WARN NET/IB : Got completion with error 5, opcode 1, len 0, vendor err 249
+    node-01 +0.0s applog | transport/net_ib.cc:847 NCCL WARN NET/IB : Got completion with error 12, opcode 0, len 33646, vendor err 129
+    node-01 +0.1s applog | transport/net_ib.cc:847 NCCL WARN NET/IB : Got completion with error 5, opcode 1, len 0, vendor err 249
   expect: |
     node-01 +0.0s NCCL_IB_RETRY_EXCEEDED status=12
     node-01 +0.1s NCCL_IB_FLUSHED status=5 status_name=IBV_WC_WR_FLUSH_ERR
@@ -97,7 +97,7 @@ CASES = r"""
     node-01 +0.0s NCCL_IB_REMOTE_ERROR nic:name=mlx5_2 status=10 vendor_err=136
 - name: local protection error
   given: |
-    node-01 +0.0s applog | transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer fe80::1:2%ib0<53249> with error 4, opcode 32564, len 32564, vendor err 81 (Send)
+    node-01 +0.0s applog | transport/net_ib.cc:1326 NCCL WARN NET/IB : Got completion from peer fe80::1:2%ib0<54262> with error 4, opcode 33577, len 33577, vendor err 81 (Send)
   expect: |
     node-01 +0.0s NCCL_IB_LOCAL_ERROR status=4 status_name=IBV_WC_LOC_PROT_ERR direction=Send
 - name: completions in prose

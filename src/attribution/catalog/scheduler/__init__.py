@@ -1,1 +1,1 @@
-"""Rules about what schedulers say of the end of an attempt."""
+"""Rules about what schedulers say: refusals, launches that failed, lost nodes, and the end of an attempt."""

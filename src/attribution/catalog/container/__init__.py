@@ -1,0 +1,1 @@
+"""Rules about container runtimes: images, entrypoints, hooks, and the Slurm container plug-in."""

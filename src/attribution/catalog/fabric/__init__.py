@@ -1,0 +1,1 @@
+"""Rules about NVSwitches, the Fabric Manager and IMEX."""

@@ -1,0 +1,1 @@
+"""Training and serving frameworks: DeepSpeed, Megatron, Lightning, Ray, vLLM, JAX, TensorFlow, MPI, Horovod."""

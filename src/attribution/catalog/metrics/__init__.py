@@ -1,0 +1,1 @@
+"""Rules about metrics of GPUs, nodes and networks."""

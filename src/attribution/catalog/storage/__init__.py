@@ -1,0 +1,1 @@
+"""File systems and object stores as programs complain about them."""

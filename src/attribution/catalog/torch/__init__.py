@@ -1,0 +1,1 @@
+"""Rules about PyTorch's distributed layer: process groups, stores, rendezvous and torchrun."""
