@@ -86,6 +86,12 @@ def _link_lost(job: Job, machine: Machine, fatal: datetime) -> None:
         if other is not machine:
             path = f"syslog/{other.name}.log"
             quiet_system(job, path, other.name, after(job.start, -1200), after(job.end, 240), 300, "iso")
+    corrected = after(fatal, -241.7)
+    text = (
+        "kernel: EDAC MC1: 1 CE memory read error on CPU_SrcID#0_MC#1_Chan#0_DIMM#0 (channel:0 slot:0 page:0x2f31a7 "
+        "offset:0x80 grain:32 syndrome:0x0)"
+    )
+    job.log("syslog/node-03.log").add(corrected, stamped(text, corrected, "node-03", "iso"))
     path = f"syslog/{machine.name}.log"
     quiet_system(job, path, machine.name, after(fatal, -9000), after(fatal, -3), 809, "iso")
     xid, pid = f"NVRM: Xid (PCI:{PCI[0]})", machine.pid_of(8)

@@ -361,3 +361,16 @@ def test_a_checked_catalog_is_taken_from_the_cache_and_a_damaged_entry_is_surviv
         assert again.digest == first.digest
         assert [rule.info.id for rule in again.rules] == ["TOY001", "TOY002"]
         assert verify(RuleSets(again)) == ()
+
+
+def test_an_empty_folder_is_told_although_the_rest_was_checked_before(load: Load) -> None:
+    entries: dict[str, bytes] = {}
+
+    def cache(name: str, make: Callable[[], bytes]) -> bytes:
+        return entries.get(name) or entries.setdefault(name, make())
+
+    load({"a.yaml": GOOD})
+    load_catalog([Path("rules")], cache=cache)
+    Path("nothing").mkdir()
+    with pytest.raises(ConfigurationError, match="nothing: R001 holds no rules"):
+        load_catalog([Path("rules"), Path("nothing")], cache=cache)

@@ -6,6 +6,7 @@ read, 70 internal.
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -53,6 +54,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def run() -> None:
     """The entry point of the `attribution` command."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character shows a `?`
     try:
         code = main(sys.argv[1:])
         sys.stdout.flush()

@@ -107,6 +107,8 @@ def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Seque
     """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous."""
     if state is TerminalState.COMPLETED:
         return Outcome(SubDomain.NONE, (), "the attempt completed")
+    # What never ends a job by itself can explain something else, but is not named.
+    roots = [root for root in roots if root.type.ends_job != "no"]
     if not roots:
         seen = any(s.type.role is Role.EFFECT for s in active)
         reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"

@@ -1,6 +1,5 @@
 """A RuleSet is the extractors that read one source, with their gate and their compiled patterns."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,7 +68,7 @@ def rule_set(catalog: Catalog, source: Source, cache: Cache = no_cache) -> RuleS
     return RuleSet(rules, cuts, build_gate(cuts, cache))
 
 
-class RuleSets(Mapping[Source, RuleSet]):
+class RuleSets:
     """The rule sets of a catalog, each built when a stream of its source is first scanned."""
 
     def __init__(self, catalog: Catalog, cache: Cache = no_cache) -> None:
@@ -82,9 +81,3 @@ class RuleSets(Mapping[Source, RuleSet]):
         if found is None:
             found = self._sets[source] = rule_set(self.catalog, source, self._cache)
         return found
-
-    def __iter__(self) -> Any:
-        return iter(Source)
-
-    def __len__(self) -> int:
-        return len(Source)

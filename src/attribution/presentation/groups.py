@@ -34,8 +34,9 @@ class Group:
 
 
 def set_aside(answer: Answer) -> list[Group]:
-    """Findings that were set aside, those of most nodes first."""
-    return _grouped(s for s in answer.diagnosis.symptoms if s.status is SymptomStatus.DEMOTED)
+    """Findings that were set aside: what might have been the cause first, then as they were first seen."""
+    aside = [s for s in answer.diagnosis.symptoms if s.status is SymptomStatus.DEMOTED]
+    return _grouped(sorted(aside, key=lambda s: s.role is not Role.CAUSE))
 
 
 def standing(answer: Answer) -> list[Group]:
@@ -58,8 +59,7 @@ def noticed(answer: Answer) -> list[Group]:
 
 
 def _grouped(symptoms: Iterable[Symptom]) -> list[Group]:
-    found = [_group(members) for members in grouped(symptoms, _kind).values()]
-    return sorted(found, key=lambda group: -group.findings)
+    return [_group(members) for members in grouped(symptoms, _kind).values()]
 
 
 def _kind(symptom: Symptom) -> tuple[str, str, str]:

@@ -20,6 +20,7 @@ MIN_NEEDLE, MAX_NEEDLES = 4, 16
 
 _MAX_CLASS = 4
 _MAX_REPEAT = 4
+_IGNORE_CASE = re.compile(r"\(\?[aLmsux]*i[aiLmsux]*\)")
 _POSIX_CLASS = re.compile(r"\[:\^?[a-z]+:\]")
 
 Variant = tuple[str, ...]
@@ -38,7 +39,7 @@ def implies(pattern: str, literals: Sequence[str]) -> bool:
 
 def ignores_case(pattern: str) -> bool:
     """Whether the whole pattern is case-insensitive, so that its gate must be too."""
-    return bool(_parsed(pattern).state.flags & re.IGNORECASE)
+    return _IGNORE_CASE.match(pattern) is not None
 
 
 def _parsed(pattern: str) -> Any:

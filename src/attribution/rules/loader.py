@@ -106,14 +106,13 @@ def load_catalog(folders: Sequence[Path], version: str = attribution.__version__
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
         digest.update(file.name.encode() + b"\0" + file.data + b"\0")
+    empty = [folder for folder in folders if not any(file.folder == folder for file in files)]
     checked: list[Catalog] = []
 
     def check() -> bytes:
         loading = _Loading()
-        for folder in folders:
-            if not any(file.folder == folder for file in files):
-                place = Place(str(folder))
-                loading.problems.append(Problem(place, "R001", "holds no rules", "name a folder of rule files"))
+        remedy = "name a folder of rule files"
+        loading.problems += [Problem(Place(str(folder)), "R001", "holds no rules", remedy) for folder in empty]
         loading.load(files)
         catalog = loading.catalog(version, digest.hexdigest())
         problems = [*loading.problems, *check_catalog(catalog)]
@@ -122,7 +121,7 @@ def load_catalog(folders: Sequence[Path], version: str = attribution.__version__
         checked.append(catalog)
         return json.dumps(loading.values).encode()
 
-    kept = cache(f"catalog-{digest.hexdigest()}-{version}", check)
+    kept = check() if empty else cache(f"catalog-{digest.hexdigest()}-{version}", check)
     if checked:
         return checked[0]
     with contextlib.suppress(ValueError, KeyError, TypeError, ConfigurationError):
@@ -172,7 +171,7 @@ class _Loading:
             if not file.is_rule:
                 continue
             try:
-                self._yaml(file) if file.path.suffix == ".yaml" else self._python(file.path, file.data)
+                self._yaml(file) if file.path.suffix == ".yaml" else self._python(file)
             except ConfigurationError as error:
                 self.problems.extend(error.problems)
 
@@ -274,10 +273,21 @@ class _Loading:
                     Problem(document.place(path), "R006", f"names the unknown group `{group}`", remedy)
                 )
 
-    def _python(self, path: Path, data: bytes) -> None:
-        shown = shown_path(path)
+    def _python(self, file: _File) -> None:
+        shown = shown_path(file.path)
+        cases_line = self._check_source(file, shown) if self._remembered is None else 0
         try:
-            tree = ast.parse(_text_of(data, shown))
+            module = _import(file.path)
+        except (Exception, SystemExit) as error:
+            raise ConfigurationError([Problem(Place(shown), "R001", f"cannot be imported: {error!r}")]) from error
+        for symptom in getattr(module, "SYMPTOMS", ()):
+            self._register(symptom, Place(shown))
+        self._declared(file, module, shown, cases_line)
+
+    def _check_source(self, file: _File, shown: str) -> int:
+        """Refuse what a rule may not do before it is imported; answers the line where its cases begin."""
+        try:
+            tree = ast.parse(_text_of(file.data, shown))
         except SyntaxError as error:
             place = Place(shown, error.lineno or 0, error.offset or 0)
             raise ConfigurationError([Problem(place, "R001", f"is not valid Python: {error.msg}")]) from error
@@ -290,15 +300,9 @@ class _Loading:
         ]
         if refused:
             raise ConfigurationError(refused)
-        try:
-            module = _import(path)
-        except (Exception, SystemExit) as error:
-            raise ConfigurationError([Problem(Place(shown), "R001", f"cannot be imported: {error!r}")]) from error
-        for symptom in getattr(module, "SYMPTOMS", ()):
-            self._register(symptom, Place(shown))
-        self._declared(module, shown, _first_line_of_cases(tree))
+        return _first_line_of_cases(tree)
 
-    def _declared(self, module: ModuleType, shown: str, cases_line: int) -> None:
+    def _declared(self, file: _File, module: ModuleType, shown: str, cases_line: int) -> None:
         found = [
             (function, function.__attribution_rule__)
             for function in vars(module).values()
@@ -310,11 +314,15 @@ class _Loading:
             problem = Problem(Place(shown), "R010", f"declares {len(found)} rules", "one rule, one file")
             raise ConfigurationError([problem])
         function, declared = found[0]
-        place = Place(shown, inspect.getsourcelines(function)[1], 1)
-        cases = _python_cases(getattr(module, "CASES", "[]"), shown, cases_line)
+        place = Place(shown, function.__code__.co_firstlineno, 1)
+        if self._remembered is not None:
+            cases = CasesModel.model_validate(self._remembered[str(file.path)]).cases
+        else:
+            cases = _python_cases(getattr(module, "CASES", "[]"), shown, cases_line)
+            self.values[str(file.path)] = CasesModel(cases=cases).model_dump(mode="json")
         info = self._python_info(function, declared, place, cases)
         rule = _python_rule(info, declared, function)
-        if isinstance(rule, Extractor):
+        if isinstance(rule, Extractor) and self._remembered is None:
             self.problems += _refused_patterns(rule.patterns, place)
         self.rules.append(rule)
 

@@ -60,7 +60,7 @@ _OWN_NAMES = frozenset({
     since="0.1.0",
     literals=(
         "CUDA error", "CUDA driver error", "HIP error", "CUDART Error", "Cuda error", "cuda runtime error",
-        "THCudaCheck FAIL", "cudaError", "CUDA_ERROR_", "CUDA-capable device",
+        "THCudaCheck FAIL", "cudaError", "CUDA_ERROR_", "CUDA-capable device", "CUDA call failed lazily", "NVML_SUCCESS == ",
     ),
     pattern=(
         r"THCudaCheck FAIL .{0,200}error=(?P<code>\d{1,4}) : (?P<error>.{3,120})",
@@ -68,6 +68,8 @@ _OWN_NAMES = frozenset({
         r"CUDART Error: .{1,200} = (?P<code>\d{1,4}) \((?P<error>[^()]{3,120})\)",
         r"(?:CUDA driver error|CUDA error|Cuda error|HIP error)(?:[ (]{1,2}(?P<code>\d{1,4})\)?)?: (?P<error>[^:].{2,200})",
         r"(?P<error>(?:all )?CUDA-capable devices? ?(?:\(s\) )?(?:is/are|are|is) busy or unavailable)",
+        r"DeferredCudaCallError: (?P<error>CUDA call failed lazily at initialization)",
+        r"(?P<error>NVML_SUCCESS == \w{1,20}) INTERNAL ASSERT FAILED",
         r"\b(?P<name>cudaError[A-Z][A-Za-z]{3,60}|CUDA_ERROR_[A-Z0-9_]{3,60})\b(?:\)?: (?P<error>.{3,120}))?",
     ),
     emits=("CUDA_ERROR",),
@@ -122,6 +124,11 @@ CASES = """
     node-01 +0.0s applog | HPL ERROR: CUDART Error: cudaMemcpyAsync(a, b, n) = 719 (unspecified launch failure) on node-01 at (fact.cpp:32)
   expect: |
     node-01 +0.0s CUDA_ERROR code=719
+- name: a count of GPUs that changed
+  given: |
+    node-01 +0.0s applog | torch.cuda.DeferredCudaCallError: CUDA call failed lazily at initialization with error: device < num_gpus INTERNAL ASSERT FAILED at "../aten/src/ATen/cuda/CUDAContext.cpp":50
+  expect: |
+    node-01 +0.0s CUDA_ERROR
 - name: an ECC error
   because: its own rule reads it
   given: |

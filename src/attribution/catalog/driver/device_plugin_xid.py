@@ -8,7 +8,14 @@ from attribution.events.event import Device
 from attribution.extraction.decoders import nvlink5
 from attribution.rules.api import Finding, Match, PrintedBy, extractor
 
-_NAMES = {code: f"XID_{code}" for code in xids() if code not in nvlink5.CODES}
+_UNCLEAR = "GPU_MARKED_UNHEALTHY"
+"""For codes that applications mostly bring about: without the kernel's text nothing tells whose fault it was."""
+
+_NAMES = {
+    code: _UNCLEAR if "xid_application" in entry.tags else f"XID_{code}"
+    for code, entry in xids().items()
+    if code not in nvlink5.CODES
+}
 
 
 @extractor(
@@ -40,6 +47,11 @@ CASES = """
     node-01 +0.0s scheduler | XidCriticalError: Xid=79 on Device=GPU-1, the device will go unhealthy.
   expect: |
     node-01 +0.0s XID_79 gpu:uuid=GPU-1 code=79
+- name: a code of applications
+  given: |
+    node-01 +0.0s scheduler | XidCriticalError: Xid=69 on Device=GPU-1, the device will go unhealthy.
+  expect: |
+    node-01 +0.0s GPU_MARKED_UNHEALTHY gpu:uuid=GPU-1 code=69
 - name: no code
   because: it does not say which one
   given: |

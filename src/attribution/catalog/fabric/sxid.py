@@ -10,7 +10,9 @@ from attribution.events.symptom import SymptomType
 from attribution.rules.api import Finding, Match, PrintedBy, extractor
 
 _SEVERITIES = {"fatal": "fatal", "non-fatal": "non_fatal", "correctable": "non_fatal"}
-_TEXT = re.compile(r"^(?:(?P<severity>Fatal|Non-fatal|Correctable), )?(?:Link (?P<link>\d{1,3}) )?(?P<text>.*?)(?P<first> \(First\))?$")
+_TEXT = re.compile(
+    r"^(?:(?P<severity>Fatal|Non-fatal|Correctable), )?(?:Link (?P<link>\d{1,3}) )?(?P<text>.*?)(?P<first> \(First\))?$"
+)
 _DETAIL = ("Severity ", "Data {")
 _CODES = {row["code"]: row for row in sxids()["codes"]}
 _KINDS = sxids()["kinds"]
@@ -82,7 +84,9 @@ SYMPTOMS = (
     ),
     emits=tuple(symptom.name for symptom in SYMPTOMS),
     printed_by=PrintedBy(
-        "NVIDIA NVSwitch driver, Fabric Manager", ">=418", "src/common/nvswitch/kernel of open-gpu-kernel-modules; FM log"
+        "NVIDIA NVSwitch driver, Fabric Manager",
+        ">=418",
+        "src/common/nvswitch/kernel of open-gpu-kernel-modules; FM log",
     ),
     sources=(Source.SYSLOG, Source.FABRIC_MANAGER),
 )
@@ -115,7 +119,7 @@ def nvswitch_sxid(match: Match) -> Iterator[Finding]:
 def _name(row: dict[str, str] | None, said: str, code: int) -> str:
     if row is None:
         return "NVSWITCH_FATAL" if said == "fatal" else "SXID_UNKNOWN"
-    severity = _SEVERITIES.get(said, "none" if not said else said)
+    severity = _SEVERITIES.get(said, said or "none")
     reads: dict[str, str] = {**_KINDS[row["kind"]], **row.get("reads", {})}  # type: ignore[dict-item]
     if said == "correctable":
         return "NVSWITCH_NOTE"
@@ -125,16 +129,16 @@ def _name(row: dict[str, str] | None, said: str, code: int) -> str:
 CASES = """
 - name: a link went down, with its details
   given: |
-    node-01 +0.0s syslog | nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Fatal, Link 37 LTSSM Fault Up
-    node-01 +0.0s syslog | nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 37 Sub-engine instance 00
-    node-01 +0.0s syslog | nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Data {0x10000000, 0x10000000, 0x00000000, 0x10000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000}
+    node-01 +0.0s syslog | nvidia-nvswitch4: SXid (PCI:0000:c6:00.0): 20034, Fatal, Link 21 LTSSM Fault Up
+    node-01 +0.0s syslog | nvidia-nvswitch4: SXid (PCI:0000:c6:00.0): 20034, Severity 1 Engine instance 21 Sub-engine instance 00
+    node-01 +0.0s syslog | nvidia-nvswitch4: SXid (PCI:0000:c6:00.0): 20034, Data {0x20000000, 0x20000000, 0x00000000, 0x20000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000, 0x00000000}
   expect: |
-    node-01 +0.0s NVSWITCH_LINK_FAULT nvswitch:pci=0000:07:00 code=20034 link=37 severity=fatal text="LTSSM Fault Up"
+    node-01 +0.0s NVSWITCH_LINK_FAULT nvswitch:pci=0000:c6:00 code=20034 link=21 severity=fatal text="LTSSM Fault Up"
 - name: traffic refused
   given: |
-    node-01 +0.0s syslog | nvidia-nvswitch3: SXid (PCI:0000:05:00.0): 12028, Non-fatal, Link 32 egress non-posted PRIV error (First)
+    node-01 +0.0s syslog | nvidia-nvswitch0: SXid (PCI:0000:c4:00.0): 12028, Non-fatal, Link 09 egress non-posted PRIV error (First)
   expect: |
-    node-01 +0.0s NVSWITCH_TRAFFIC_REFUSED nvswitch:pci=0000:05:00 code=12028 link=32 first=yes
+    node-01 +0.0s NVSWITCH_TRAFFIC_REFUSED nvswitch:pci=0000:c4:00 code=12028 link=09 first=yes
 - name: the whole switch
   given: |
     node-01 +0.0s syslog | nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 22003, Fatal, Link 08 MINION HALT
@@ -152,9 +156,9 @@ CASES = """
     node-01 +0.0s NVSWITCH_OVERHEATED code=10006
 - name: as the Fabric Manager prints it
   given: |
-    node-01 +0.0s fabric_manager | detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:86:00.0 physical id 3 port 33
+    node-01 +0.0s fabric_manager | detected NVSwitch fatal error 20034 on fid 0 on NVSwitch pci bus id 00000000:c5:00.0 physical id 1 port 14
   expect: |
-    node-01 +0.0s NVSWITCH_LINK_FAULT nvswitch:pci=0000:86:00 code=20034 link=33 severity=fatal
+    node-01 +0.0s NVSWITCH_LINK_FAULT nvswitch:pci=0000:c5:00 code=20034 link=14 severity=fatal
 - name: a code of the future
   given: |
     node-01 +0.0s syslog | nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 39999, Non-fatal, Link 08 something new
@@ -163,6 +167,6 @@ CASES = """
 - name: details alone
   because: they belong to a line that was cut off
   given: |
-    node-01 +0.0s syslog | nvidia-nvswitch2: SXid (PCI:0000:07:00.0): 20034, Severity 1 Engine instance 37 Sub-engine instance 00
+    node-01 +0.0s syslog | nvidia-nvswitch4: SXid (PCI:0000:c6:00.0): 20034, Severity 1 Engine instance 21 Sub-engine instance 00
   expect: none
 """

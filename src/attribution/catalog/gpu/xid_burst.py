@@ -53,7 +53,8 @@ def _decide(burst: Sequence[Event]) -> Iterator[EventDecision]:
     firsts: dict[tuple[object, ...], Event] = {}
     pointers: dict[str, str] = {}
     for event in burst:
-        first = firsts.setdefault((event.symptom, event.device, event.discriminator, event.get("code")), event)
+        said = (event.symptom, event.device, event.discriminator, event.get("code"), event.get("recovery"))
+        first = firsts.setdefault(said, event)
         pointer = event.get("caused_by")
         if pointer:
             pointers.setdefault(first.id, pointer)

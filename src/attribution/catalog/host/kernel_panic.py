@@ -54,7 +54,7 @@ CASES = """
     node-01 +0.0s KERNEL_PANIC reason="hung_task: blocked tasks"
 - name: machine check, on the console
   given: |
-    node-01 +0.0s bmc | [ 3098.275469] Kernel panic - not syncing: Fatal local machine check
+    node-01 +0.0s bmc | [ 8811.402113] Kernel panic - not syncing: Fatal local machine check
   expect: |
     node-01 +0.0s KERNEL_PANIC_HARDWARE reason="Fatal local machine check"
 - name: the last line of a panic

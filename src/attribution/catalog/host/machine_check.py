@@ -42,14 +42,14 @@ def machine_check(match: Match) -> Iterator[Finding]:
 CASES = """
 - name: uncorrected, context corrupt
   given: |
-    node-01 +0.0s syslog | mce: [Hardware Error]: CPU 2: Machine Check: 0 Bank 4: e600000000020408
+    node-01 +0.0s syslog | mce: [Hardware Error]: CPU 40: Machine Check: 0 Bank 6: fe00000000800400
   expect: |
-    node-01 +0.0s MACHINE_CHECK cpu:cpu=2 bank=4
+    node-01 +0.0s MACHINE_CHECK cpu:cpu=40 bank=6
 - name: corrected
   given: |
-    node-01 +0.0s syslog | EDAC sbridge MC1: CPU 1: Machine Check Event: 0 Bank 11: 8c00004f000800c2
+    node-01 +0.0s syslog | EDAC skx MC3: CPU 9: Machine Check Event: 0 Bank 13: 8c000042000800c1
   expect: |
-    node-01 +0.0s MACHINE_CHECK_CORRECTED cpu:cpu=1 bank=11
+    node-01 +0.0s MACHINE_CHECK_CORRECTED cpu:cpu=9 bank=13
 - name: uncorrected, no action needed yet
   given: |
     node-01 +0.0s syslog | mce: [Hardware Error]: CPU 2: Machine Check: 0 Bank 7: ac00000000010090

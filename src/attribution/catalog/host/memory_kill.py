@@ -17,7 +17,12 @@ _SERVICE = re.compile(
     id="HOST102",
     name="memory-kill",
     since="0.1.0",
-    literals=("emory cgroup out of memory", "Out of memory: Kill", "Out of memory (oom_kill_allocating_task): Kill", "oom-kill:constraint="),
+    literals=(
+        "emory cgroup out of memory",
+        "Out of memory: Kill",
+        "Out of memory (oom_kill_allocating_task): Kill",
+        "oom-kill:constraint=",
+    ),
     pattern=(
         r"(?P<group>[Mm]emory cgroup out of memory): Kill(?:ed)? process (?P<pid>\d+),? \((?P<task>[^)]*)\)(?P<rest>.*)$",
         r"(?P<node>Out of memory(?: \(oom_kill_allocating_task\))?): Kill(?:ed)? process (?P<pid>\d+),? \((?P<task>[^)]*)\)(?P<rest>.*)$",
@@ -69,20 +74,20 @@ CASES = """
 - name: limit of a group
   given: |
     node-01 +0.0s syslog | oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=step_0,mems_allowed=0-1,oom_memcg=/slurm/uid_1007/job_81234,task_memcg=/slurm/uid_1007/job_81234/step_0/task_3,task=python3,pid=4711,uid=1007
-    node-01 +0.1s syslog | Memory cgroup out of memory: Killed process 4711 (python3) total-vm:183467924kB, anon-rss:104857600kB, file-rss:1024kB, shmem-rss:0kB, UID:1007 pgtables:215040kB oom_score_adj:0
+    node-01 +0.1s syslog | Memory cgroup out of memory: Killed process 4711 (python3) total-vm:91230112kB, anon-rss:67108864kB, file-rss:2048kB, shmem-rss:0kB, UID:1007 pgtables:132096kB oom_score_adj:0
   expect: |
     node-01 +0.0s CGROUP_OUT_OF_MEMORY task=python3 pid=4711 scope=group memcg=/slurm/uid_1007/job_81234/step_0/task_3
-    node-01 +0.1s CGROUP_OUT_OF_MEMORY task=python3 pid=4711 scope=group anon_rss=104857600kB
+    node-01 +0.1s CGROUP_OUT_OF_MEMORY task=python3 pid=4711 scope=group anon_rss=67108864kB
 - name: the whole node
   given: |
-    node-01 +0.0s syslog | Out of memory: Killed process 4711 (pt_data_worker) total-vm:183467924kB, anon-rss:104857600kB, file-rss:1024kB, shmem-rss:52428800kB, UID:1007 pgtables:215040kB oom_score_adj:0
+    node-01 +0.0s syslog | Out of memory: Killed process 4711 (pt_data_worker) total-vm:91230112kB, anon-rss:67108864kB, file-rss:2048kB, shmem-rss:52428800kB, UID:1007 pgtables:215040kB oom_score_adj:0
   expect: |
     node-01 +0.0s NODE_OUT_OF_MEMORY task=pt_data_worker scope=node shmem_rss=52428800kB
 - name: old kernel
   given: |
-    node-01 +0.0s syslog | Out of memory: Kill process 456 (python) score 50 or sacrifice child
+    node-01 +0.0s syslog | Out of memory: Kill process 8812 (python) score 913 or sacrifice child
   expect: |
-    node-01 +0.0s NODE_OUT_OF_MEMORY task=python pid=456
+    node-01 +0.0s NODE_OUT_OF_MEMORY task=python pid=8812
 - name: a daemon
   given: |
     node-01 +0.0s syslog | Memory cgroup out of memory: Killed process 900 (node_exporter) total-vm:1834kB, anon-rss:1048kB, file-rss:0kB, shmem-rss:0kB

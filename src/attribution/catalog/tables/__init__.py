@@ -4,7 +4,7 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import yaml
+import msgspec
 
 from attribution.extraction.decoders import nvlink5 as nvlink5_decoder
 from attribution.extraction.decoders import nvlink_xid74 as xid74_decoder
@@ -13,9 +13,8 @@ from attribution.extraction.decoders import xid as xid_decoder
 
 @cache
 def table(name: str) -> Any:
-    """The content of `<name>.yaml` beside this file. Callers share it and must not change it."""
-    text = resources.files(__name__).joinpath(f"{name}.yaml").read_text(encoding="utf-8")
-    return yaml.load(text, Loader=yaml.CSafeLoader)
+    """The content of `<name>.json` beside this file. Callers share it and must not change it."""
+    return msgspec.json.decode(resources.files(__name__).joinpath(f"{name}.json").read_bytes())
 
 
 @cache

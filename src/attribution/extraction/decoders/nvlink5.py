@@ -219,24 +219,32 @@ def read_table(document: Mapping[str, Any]) -> Table:
     return Table(
         rows={key: tuple(found) for key, found in rows.items()},
         reasons=reasons,
-        bit_error_states=document["bit_error_states"],
-        firmware_events=document["firmware_events"],
+        bit_error_states={int(state): name for state, name in document["bit_error_states"].items()},
+        firmware_events={int(event): name for event, name in document["firmware_events"].items()},
     )
+
+
+def _hex(word: str) -> int:
+    return int(word, 16)
+
+
+def _masked(raw: Mapping[str, Any]) -> Masked:
+    return Masked(*map(_hex, raw["v1"]), *map(_hex, raw["v2"]))
 
 
 def _read_row(raw: Mapping[str, Any]) -> Row:
     status, fatal = raw["status"], raw.get("if_fatal")
-    statuses = None if status is None else frozenset(status if isinstance(status, list) else [status])
+    statuses = None if status is None else frozenset(map(_hex, status if isinstance(status, list) else [status]))
     return Row(
         xid=raw["xid"],
         units=frozenset(raw["units"]),
         statuses=statuses,
-        masked=Masked(*raw["v1"], *raw["v2"]),
+        masked=_masked(raw),
         severity=raw["severity"],
         blame=raw["blame"],
         immediate=raw["immediate"],
         investigatory=raw["investigatory"],
         effect=raw["effect"],
-        fatal_masked=Masked(*fatal["v1"], *fatal["v2"]) if fatal else None,
+        fatal_masked=_masked(fatal) if fatal else None,
         fatal_immediate=fatal["immediate"] if fatal else None,
     )

@@ -1,0 +1,73 @@
+"""SLURM103: what a controller's log says of other jobs and of nodes that the job did not have informs only."""
+
+import re
+from collections.abc import Iterator
+
+from attribution.contracts.context import ExecutionContext
+from attribution.contracts.vocabulary import Source
+from attribution.rules.api import EventDecision, EventView, FilterStage, SetContext, event_filter
+
+_OF_A_JOB = (
+    "SCHEDULER_TIME_LIMIT",
+    "SCHEDULER_PREEMPTED",
+    "SCHEDULER_NODE_FAILED",
+    "SCHEDULER_CANCELLED",
+    "SCHEDULER_OUT_OF_MEMORY",
+    "SLURM_PROLOG_FAILED",
+    "STEP_CANCELLED",
+    "PROCESS_EXIT_CODE",
+)
+_OF_A_NODE = ("SCHEDULER_NODE_FAILED", "SLURM_NODE_DOWN", "SLURM_PROLOG_FAILED", "NODE_REBOOTED", "STEP_UNKILLABLE")
+_ID = re.compile(r"\d+")
+
+
+@event_filter(id="SLURM103", name="slurm-other-jobs", since="0.1.0", stage=FilterStage.EARLY)
+def slurm_other_jobs(view: EventView) -> Iterator[EventDecision]:
+    """A line that names another job, or a node that the job did not have, is set aside.
+
+    Why: the controller writes of the whole cluster, and on a large one something fails every minute.
+    Misses: attempts whose job id and nodes the context does not give: there every line counts.
+    Next step: give the job id and the nodes in the context.
+    """
+    jobs, nodes = _jobs(view.context), _nodes(view.context)
+    for event in view.of(*_OF_A_JOB) if jobs else ():
+        named = _ID.match(event.get("job") or "")
+        if named and named[0] not in jobs:
+            yield SetContext(event, "it names another job")
+    for event in view.of(*_OF_A_NODE) if nodes else ():
+        cluster_wide = event.key.source is Source.SCHEDULER and event.key.stream != "context"
+        if cluster_wide and event.node is not None and event.node != event.key.node and event.node not in nodes:
+            yield SetContext(event, "it names a node that the job did not have")
+
+
+def _jobs(context: ExecutionContext) -> frozenset[str]:
+    found = (_ID.match(value) for value in context.scheduler_ids.values())
+    return frozenset(match[0] for match in found if match)
+
+
+def _nodes(context: ExecutionContext) -> frozenset[str]:
+    return frozenset() if "nodes" in context.inferred else frozenset(node.name for node in context.nodes)
+
+
+CASES = """
+- name: another job and another node
+  context: {scheduler_ids: {job: '81234'}, nodes: [{name: node-01}, {name: node-02}]}
+  given: |
+    node-01 +0.0s scheduler | _slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=81235 uid 1007
+    node-01 +1.0s scheduler | error: Nodes node-09 not responding, setting DOWN
+    node-01 +2.0s scheduler | error: Nodes node-02 not responding, setting DOWN
+  expect: |
+    context node-01 +0.0s SCHEDULER_CANCELLED job=81235
+    context node-09 +1.0s SLURM_NODE_DOWN
+- name: the job itself
+  because: it is the attempt in question
+  context: {scheduler_ids: {job: '81234'}, nodes: [{name: node-01}]}
+  given: |
+    node-01 +0.0s scheduler | _slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=81234 uid 1007
+  expect: none
+- name: nothing is known of the job
+  because: no line can be told apart
+  given: |
+    node-01 +0.0s scheduler | error: Nodes node-09 not responding, setting DOWN
+  expect: none
+"""

@@ -1,0 +1,293 @@
+"""Whatever is given, the command answers with its result, or with one sentence and an exit code; never a traceback."""
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from attribution.cli.main import COMMANDS
+
+ATTRIBUTION = Path(sys.executable).with_name("attribution")
+RULE = """\
+id: TOY901
+name: toy-boom
+status: stable
+since: 0.1.0
+summary: It went boom.
+why: Because.
+misses: Nothing.
+next_step: Look.
+printed_by: {program: toy, versions: all, source: toy.c}
+extract: {from: applog, literals: ['toy boom: '], pattern: 'toy boom: (?P<what>\\w+)'}
+emit: {symptom: TOY_BOOM, keep: [what]}
+symptom: {role: effect, meaning: a boom ☢}
+cases:
+  - name: fires
+    given: |
+      node-01 +0.0s applog | toy boom: disk
+    expect: |
+      node-01 +0.0s TOY_BOOM what=disk
+  - name: quiet
+    because: nothing after it
+    given: |
+      node-01 +0.0s applog | toy boom: ?
+    expect: none
+"""
+
+
+def run(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """Runs `attribution` as a user does, away from any terminal."""
+    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "FORCE_COLOR"}}
+    return subprocess.run(
+        [ATTRIBUTION, *words], cwd=cwd, env={**kept, **env}, capture_output=True, encoding="utf-8", timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Evidence and rules, good and bad."""
+    root = tmp_path_factory.mktemp("cli")
+    logs = root / "good" / "applog"
+    logs.mkdir(parents=True)
+    (logs / "node-01.log").write_text("2026-05-04T03:00:00Z toy boom: disk\n")
+    (root / "empty").mkdir()
+    (root / "passed-over").mkdir()
+    (root / "passed-over" / "model.safetensors").write_bytes(bytes(100))
+    for name, text in (
+        ("bad-context", "workload_id: x\nnodez: []\n"),
+        ("no-yaml", "a: b: c\n"),
+        ("backwards", "started_at: 2026-05-04T03:00:00Z\nended_at: 2026-05-04T02:00:00Z\n"),
+    ):
+        (root / name / "applog").mkdir(parents=True)
+        (root / name / "applog" / "a.log").write_text("step 1\n")
+        (root / name / "context.yaml").write_text(text)
+    (root / "garbage.gz").write_bytes(b"\x1f\x8bgarbage")
+    (root / "zeros.gz").write_bytes(gzip.compress(bytes(1000))[:-20])
+    (root / "own").mkdir()
+    (root / "own" / "boom.yaml").write_text(RULE)
+    (root / "bad-rules").mkdir()
+    (root / "bad-rules" / "a.yaml").write_text(RULE.replace("summary:", "sumary:"))
+    (root / "no-rules").mkdir()
+    return root
+
+
+BAD: list[tuple[str, int, Sequence[str]]] = [
+    ("diagnose nowhere", 3, ["nowhere: B001 does not exist (check the path)"]),
+    ("diagnose garbage.gz", 3, [
+        "garbage.gz: B004 cannot be decompressed: compressed data ends early after 0 bytes (copy the file again)"]),
+    ("diagnose empty", 3, [
+        "empty: B005 holds no evidence (put logs into it, such as applog/node-01.log or syslog/node-01.log)"]),
+    ("diagnose passed-over", 3, [
+        "passed-over: B005 holds no evidence: all 1 files were passed over (put logs into it, such as "
+        "applog/node-01.log or syslog/node-01.log)"]),
+    ("diagnose /dev/null", 3, ["/dev/null: B002 is neither a file nor a folder (give a folder, a log file, or a .tar, "
+                               ".tar.gz or .tar.zst archive)"]),
+    ("diagnose bad-context", 2, [
+        "bad-context/context.yaml:2:1: D011 has the unknown key `nodez` (did you mean `nodes`?)"]),
+    ("diagnose no-yaml", 2, [
+        "no-yaml/context.yaml:1:5: D001 is not valid YAML: mapping values are not allowed in this context"]),
+    ("diagnose backwards", 2, ["backwards/context.yaml:1:1: D014 `ended_at` is before `started_at`"]),
+    ("diagnose good --context nowhere.yaml", 3, ["nowhere.yaml: B001 does not exist (check the path)"]),
+    ("diagnose good --rules nowhere", 2, ["nowhere: C001 is no folder of rules (give a folder of rule files)"]),
+    ("diagnose good --rules no-rules", 2, ["no-rules: R001 holds no rules (name a folder of rule files)"]),
+    ("diagnose good --rules bad-rules", 2, [
+        "bad-rules/a.yaml:1:1: D012 lacks the key `summary` (add it)",
+        "bad-rules/a.yaml:5:1: D011 has the unknown key `sumary` (did you mean `summary`?)"]),
+    ("diagnose good --fail-on nvlink", 2, [
+        "--fail-on: C002 knows no sub_domain `nvlink` (did you mean `nvlink_fabric`?)"]),
+    ("rules check --rules bad-rules", 2, [
+        "bad-rules/a.yaml:1:1: D012 lacks the key `summary` (add it)",
+        "bad-rules/a.yaml:5:1: D011 has the unknown key `sumary` (did you mean `summary`?)"]),
+    ("why-not XID001 nowhere", 3, ["nowhere: B001 does not exist (check the path)"]),
+    ("why-not XID001x good", 2, ["why-not: C003 knows no rule `XID001x` (did you mean `XID001`?)"]),
+    ("why-not qqqqqqqqqqqq good", 2, ["why-not: C003 knows no rule `qqqqqqqqqqqq` (see: attribution rules list)"]),
+    ("explain XID001x", 2, ["explain: C003 knows no rule, symptom or code `XID001x` (did you mean `XID001`?)"]),
+    ("explain qqqqqqqqqqqq", 2, [
+        "explain: C003 knows no rule, symptom or code `qqqqqqqqqqqq` (see: attribution rules list)"]),
+    ("explain 9999", 2, ["explain: C003 knows no Xid 9999 (see: attribution explain XID001)"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "code", "problems"), BAD, ids=[bad[0] for bad in BAD])
+def test_what_is_wrong_is_told_in_a_sentence(folder: Path, words: str, code: int, problems: Sequence[str]) -> None:
+    answer = run(*words.split(), cwd=folder)
+    assert (answer.returncode, answer.stdout) == (code, "")
+    assert answer.stderr.splitlines() == [f"attribution: {problem}" for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("words", "last_line"),
+    [
+        ("", "attribution: error: the following arguments are required: COMMAND"),
+        ("--frobnicate", "attribution: error: the following arguments are required: COMMAND"),
+        ("diagnose", "attribution diagnose: error: the following arguments are required: path"),
+        ("diagnose good --frobnicate", "attribution: error: unrecognized arguments: --frobnicate"),
+        ("diagnose good --width wide", "attribution diagnose: error: argument --width: invalid int value: 'wide'"),
+        ("rules", "attribution rules: error: the following arguments are required: ACTION"),
+        ("why-not XID001", "attribution why-not: error: the following arguments are required: path"),
+    ],
+)
+def test_wrong_usage(folder: Path, words: str, last_line: str) -> None:
+    answer = run(*words.split(), cwd=folder)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("usage: attribution") and answer.stderr.splitlines()[-1] == last_line
+
+
+@pytest.mark.parametrize("words", ["frobnicate", "diagnose good --format xml"])
+def test_a_wrong_choice_names_the_right_ones(folder: Path, words: str) -> None:
+    answer = run(*words.split(), cwd=folder)
+    assert answer.returncode == 2
+    assert "invalid choice" in answer.stderr and "choose from" in answer.stderr
+
+
+def test_a_truncated_file_is_diagnosed_as_far_as_it_goes(folder: Path) -> None:
+    body = b"2026-05-04T03:00:00Z step 1 loss 2.1\n" * 5000
+    (folder / "cut.log.gz").write_bytes(gzip.compress(body)[:-100])
+    answer = run("diagnose", "cut.log.gz", "--format", "json", cwd=folder)
+    assert answer.returncode == 0, answer.stderr
+    (coverage,) = json.loads(answer.stdout)["coverage"]
+    assert coverage["status"] == "partial" and "ends early" in coverage["reason"]
+
+
+@pytest.mark.parametrize(
+    ("names", "code"),
+    [
+        (["insufficient_evidence"], 1),
+        (["none"], 0),
+        (["none", "insufficient_evidence"], 1),
+        ([], 0),
+    ],
+)
+def test_fail_on(folder: Path, names: list[str], code: int) -> None:
+    """The answer is written all the same."""
+    flags = [word for name in names for word in ("--fail-on", name)]
+    answer = run("diagnose", "good", "--rules", "own", "--format", "json", *flags, cwd=folder)
+    assert json.loads(answer.stdout)["sub_domain"] == "insufficient_evidence"
+    assert (answer.returncode, answer.stderr) == (code, "")
+
+
+def test_an_operators_rule_is_used_by_every_command(folder: Path) -> None:
+    own = ("--rules", "own")
+    assert "TOY901" in run("rules", "list", *own, cwd=folder).stdout
+    assert "It fired on 1 lines" in run("why-not", "toy-boom", "good", *own, cwd=folder).stdout
+    assert "It went boom." in run("explain", "TOY901", *own, cwd=folder).stdout
+    symptoms = json.loads(run("diagnose", "good", "--format", "json", *own, cwd=folder).stdout)["symptoms"]
+    assert [symptom["symptom"] for symptom in symptoms] == ["TOY_BOOM"]
+
+
+# --- output -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--help",
+        "--version",
+        "diagnose --help",
+        "rules list",
+        "explain XID001",
+        "diagnose good",
+        "diagnose good --format json",
+    ],
+)
+def test_a_closed_pipe_is_no_error(folder: Path, words: str) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        done = subprocess.run(
+            [ATTRIBUTION, *words.split()], cwd=folder, stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=120
+        )
+    finally:
+        os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_pipe_gets_no_colours(folder: Path) -> None:
+    assert "\x1b" not in run("diagnose", "good", cwd=folder).stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])
+def test_no_color_is_honoured_on_a_terminal(folder: Path, env: dict[str, str], coloured: bool) -> None:
+    import pty
+
+    ours, theirs = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
+    with subprocess.Popen(
+        [ATTRIBUTION, "diagnose", "good", "--rules", "own"],
+        cwd=folder,
+        env={**kept, "TERM": "xterm", **env},
+        stdout=theirs,
+    ) as process:
+        os.close(theirs)
+        parts = []
+        try:
+            while part := os.read(ours, 65536):
+                parts.append(part)
+        except OSError:  # the other end is closed
+            pass
+        os.close(ours)
+        assert process.wait(timeout=120) == 0
+    assert (b"\x1b[" in b"".join(parts)) is coloured
+
+
+@pytest.mark.parametrize(
+    "words", ["explain TOY_BOOM --rules own", "diagnose good --rules own", "rules list --rules own"]
+)
+def test_a_terminal_without_utf8_is_no_error(folder: Path, words: str) -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    env = {**kept, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([ATTRIBUTION, *words.split()], cwd=folder, env=env, capture_output=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_same_evidence_gives_the_same_bytes(folder: Path) -> None:
+    words = ("diagnose", "good", "--format", "json")
+    first = run(*words, cwd=folder, PYTHONHASHSEED="1")
+    assert first.stdout == run(*words, cwd=folder, PYTHONHASHSEED="2").stdout != ""
+
+
+# --- help and start ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(command: str) -> None:
+    answer = run(command, "--help", COLUMNS="100")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith(f"usage: attribution {command}")
+    assert COMMANDS[command][1:] in " ".join(answer.stdout.split())
+    flags = re.findall(r"^  (--[a-z-]+)[^\n]{0,40}\n?\s+(\S+)", answer.stdout, re.MULTILINE)
+    assert all(text and not text.startswith("-") for _, text in flags), "every flag says what it does"
+
+
+def test_help_lists_every_command() -> None:
+    text = run("--help", COLUMNS="100").stdout
+    assert all(
+        re.search(rf"^    {name} +{re.escape(what[:30])}", text, re.MULTILINE) for name, what in COMMANDS.items()
+    )
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"attribution \d+\.\d+\.\d+\n", run("--version").stdout)
+
+
+HEAVY = {"pydantic", "yaml", "hyperscan", "re2", "msgspec", "zstandard", "numpy", "attribution.rules"}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["nonsense"]])
+def test_starting_imports_nothing_heavy(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom attribution.cli.main import run\n"
+        f"sys.argv = ['attribution', *{words}]\n"
+        "try:\n    run()\nexcept SystemExit:\n    pass\n"
+        "print('\\n'.join(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "attribution.cli.main" in done.stderr.split()
+    assert HEAVY & set(done.stderr.split()) == set()
