@@ -22,11 +22,11 @@ def nodes(count: int) -> dict[str, object]:
         ([event("GPU_LOST", node=None)], {}, ()),
         ([event("GPU_LOST", "node-01"), event("GPU_LOST", "node-02")], {}, ()),
         ([event("GPU_LOST", "node-01"), event("GPU_LOST", "node-02")], {"context": nodes(20)}, ("node-01", "node-02")),
-        ([event("GPU_LOST")], {"context": {"scheduler_state": "TIMEOUT"}}, ()),
-        ([event("GPU_LOST")], {"context": {"scheduler_state": "PREEMPTED"}}, ()),
+        ([event("GPU_LOST")], {"context": {"scheduler_state": "TIMEOUT"}}, ("node-01",)),
+        ([event("TIME_LIMIT"), event("GPU_LOST", secs=60)], {}, ()),
     ],
     ids=["hardware", "a bug is no node's fault", "only the job says so", "the name is a guess", "no node",
-         "more than a tenth", "a tenth", "time limit", "preempted"],
+         "more than a tenth", "a tenth", "a hang that ran into the time limit", "the time limit itself"],
 )  # fmt: skip
 def test_exclude_nodes(events: list[Event], more: dict[str, object], excluded: tuple[str, ...]) -> None:
     assert conclude_toy(events, **more).exclude_nodes == excluded

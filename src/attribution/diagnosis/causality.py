@@ -30,9 +30,8 @@ class Edge:
     relation: Relation
 
     def reason(self) -> str:
-        """The relation's reason, with the symptoms' meanings filled in."""
-        text = self.relation.reason
-        return text.replace("{cause}", self.cause.type.meaning).replace("{effect}", self.effect.type.meaning)
+        """The relation's reason, with the meaning of the cause filled in."""
+        return self.relation.reason.replace("{cause}", self.cause.type.meaning)
 
 
 @dataclass(frozen=True, slots=True)

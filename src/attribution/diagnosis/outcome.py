@@ -45,7 +45,7 @@ _TAKEN_BY_SCHEDULER = (
 _FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
 
 STATES_WITHOUT_BLAME = frozenset({TerminalState.CANCELLED, TerminalState.TIMED_OUT, TerminalState.PREEMPTED})
-"""Endings for which no node is excluded and no hardware action proposed."""
+"""Endings for which no node is excluded and no hardware action proposed, unless deeper evidence explains them."""
 
 
 def scheduler_state(context: ExecutionContext) -> TerminalState | None:
@@ -101,6 +101,10 @@ class Outcome:
     sub_domain: SubDomain
     causes: tuple[tuple[Symptom, Confidence], ...]
     reason: str
+
+    def blames_nobody(self, state: TerminalState) -> bool:
+        """Whether the scheduler ended the attempt for a reason of its own; deeper evidence makes it another's."""
+        return state in STATES_WITHOUT_BLAME and self.sub_domain is SubDomain.SCHEDULER
 
 
 def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom]) -> Outcome:

@@ -31,7 +31,7 @@ from attribution.contracts.vocabulary import (
     domain_of,
 )
 from attribution.diagnosis.coverage import coverage, untestable
-from attribution.diagnosis.outcome import STATES_WITHOUT_BLAME, Outcome
+from attribution.diagnosis.outcome import Outcome
 from attribution.diagnosis.refinement import Refinement, explained_count
 from attribution.diagnosis.settings import Settings
 from attribution.diagnosis.trace import Trace
@@ -135,15 +135,13 @@ def _cause(
         why=why(symptom, confidence, outcome, explained.get(symptom.id, 0)),
         rule=symptom.first.rule,
         evidence_ids=tuple(event.id for event in decisive_events(symptom)),
-        actions=_allowed(symptom.type.actions, confidence, state, symptom.node in excluded),
+        actions=_allowed(symptom.type.actions, confidence, outcome.blames_nobody(state), symptom.node in excluded),
     )
 
 
-def _allowed(
-    actions: Sequence[Action], confidence: Confidence, state: TerminalState, excluded: bool
-) -> tuple[Action, ...]:
+def _allowed(actions: Sequence[Action], confidence: Confidence, blameless: bool, excluded: bool) -> tuple[Action, ...]:
     """The actions that the evidence carries: nothing drastic where it is one of several, or a person ended the job."""
-    gated = confidence is Confidence.ONE_OF_SEVERAL or state in STATES_WITHOUT_BLAME
+    gated = confidence is Confidence.ONE_OF_SEVERAL or blameless
     found = [a for a in actions if not (gated and a in GATED_ACTIONS)]
     return tuple(a for a in found if a is not Action.RESTART_ELSEWHERE or excluded)
 
@@ -155,7 +153,7 @@ def _actions(
     if outcome.sub_domain is SubDomain.NONE:
         return (Action.NONE,)
     named = [c for c in causes if c.sub_domain is outcome.sub_domain] or list(causes)
-    found = [Action.RESTART_ELSEWHERE] if excluded and state not in STATES_WITHOUT_BLAME else []
+    found = [Action.RESTART_ELSEWHERE] if excluded else []
     found += [action for cause in named for action in cause.actions]
     if outcome.sub_domain in {SubDomain.AMBIGUOUS, SubDomain.INSUFFICIENT_EVIDENCE}:
         found = [Action.COLLECT_MORE, *(a for a in found if a in {Action.RUN_DIAGNOSTICS, Action.RETRY_LATER})]
@@ -174,7 +172,7 @@ def exclude_nodes(
             continue
         trusted = any(e.key.source not in _UNTRUSTED and e.key not in guessed for e in symptom.events)
         (found if trusted else doubtful).add(symptom.node)
-    if state in STATES_WITHOUT_BLAME and found:
+    if outcome.blames_nobody(state) and found:
         return (), f"an attempt that ended {state.value} excludes no node"
     limit = max(1, math.floor(len(evidence.context.nodes) * settings.exclude_share))
     if len(found) > limit:
@@ -266,8 +264,9 @@ def _context_line(raw: bytes) -> str:
 
 
 def _first_failure(refinement: Refinement) -> Symptom | None:
+    """The earliest symptom that jobs seldom survive; the earliest of any kind where there is none."""
     seen = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT]
-    return min(seen, key=lambda s: (s.sort_key(), s.id), default=None)
+    return min(seen, key=lambda s: (s.type.ends_job not in ENDS_JOB[:2], s.sort_key(), s.id), default=None)
 
 
 def _first_failure_model(first: Symptom) -> FirstFailure:

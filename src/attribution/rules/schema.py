@@ -158,7 +158,7 @@ class MetricEmit(Strict):
 
 
 class RelationModel(Strict):
-    """`causes` explain `effects`; names are symptoms or `tag:NAME`."""
+    """`causes` explain `effects`; names are symptoms or `tag:NAME`. In `reason`, {cause} is the cause's meaning."""
 
     causes: Many
     effects: Many

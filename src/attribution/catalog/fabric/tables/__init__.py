@@ -4,11 +4,10 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-import yaml
+import msgspec
 
 
 @cache
 def sxids() -> Any:
-    """The content of `sxid.yaml` beside this file. Callers share it and must not change it."""
-    text = resources.files(__name__).joinpath("sxid.yaml").read_text(encoding="utf-8")
-    return yaml.load(text, Loader=yaml.CSafeLoader)
+    """The content of `sxid.json` beside this file. Callers share it and must not change it."""
+    return msgspec.json.decode(resources.files(__name__).joinpath("sxid.json").read_bytes())
