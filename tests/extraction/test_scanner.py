@@ -106,10 +106,11 @@ def test_ids_depend_on_the_stream() -> None:
 
 
 def body_with_everything() -> str:
-    """Every kind of event, with and without a time, tracebacks of two ranks interleaved line by line."""
+    """Every kind of event, with and without a time, records of several ranks interleaved line by line."""
     ranks = [traceback(f"ValueError: {rank}", 6, f"[rank{rank}]:").splitlines(keepends=True) for rank in (0, 1)]
     parts = [NOISE, "boom: disk\n", at(5) + "boom: cable\n", "".join(a + b for a, b in zip(*ranks, strict=True))]
     parts += ["ALERT begins\n", "code=17\n", "unit=SM\n", NOISE, "fatal DISASTER now\r\n", "\x1b[31mboom: red\x1b[0m\n"]
+    parts += ["3: STACK of 6\n", *(f"{'3' if n % 4 == 3 else '4'}: frame {n}\n" for n in range(24))]
     return "".join(f"{at(second)}tick\n" + "".join(parts) + NOISE * (second % 60) for second in range(40))
 
 
@@ -121,7 +122,7 @@ def test_events_are_the_same_wherever_windows_end(chunk: int, monkeypatch: pytes
     cut = scan(body_with_everything())
     assert cut.events == whole.events
     assert (cut.first, cut.last, cut.masked) == (whole.first, whole.last, whole.masked)
-    assert len(whole.events) == 40 * 7
+    assert len(whole.events) == 40 * 8
 
 
 def test_interleaved_ranks_keep_their_tracebacks_apart() -> None:

@@ -37,6 +37,7 @@ RULES = (
               find=lambda match: [Finding("TRACE", {"says": match.follow[-1]})] if match.follow else []),
     extractor("TOY003", "TRIPLE", ["ALERT begins"], "ALERT begins", follow_lines=2,
               follow_pattern=r"(?s)code=(?P<code>\d+).*unit=(?P<unit>\w+)"),
+    extractor("TOY005", "STACK", ["STACK of "], "STACK of ", follow_lines=6),
     extractor("TOY004", "LOUD", ["fatal disaster"], r"(?i)fatal disaster (?P<what>\w+)"),
 )  # fmt: skip
 

@@ -91,7 +91,7 @@ def report(
         untestable=gaps,
         notes=_notes(refinement),
         would_decide=settled,
-        actions=_actions(outcome, causes, state, excluded),
+        actions=_actions(outcome, causes, excluded),
         inferred=evidence.context.inferred,
         coverage=covered,
         trace=trace.entries(),
@@ -146,9 +146,7 @@ def _allowed(actions: Sequence[Action], confidence: Confidence, blameless: bool,
     return tuple(a for a in found if a is not Action.RESTART_ELSEWHERE or excluded)
 
 
-def _actions(
-    outcome: Outcome, causes: Sequence[Cause], state: TerminalState, excluded: Sequence[str]
-) -> tuple[Action, ...]:
+def _actions(outcome: Outcome, causes: Sequence[Cause], excluded: Sequence[str]) -> tuple[Action, ...]:
     """What to do about the attempt as a whole, most direct first."""
     if outcome.sub_domain is SubDomain.NONE:
         return (Action.NONE,)
