@@ -39,7 +39,6 @@ def read(body: bytes, chunk: int, seed: int = 0, offset: int = 0, first_line: in
     tally, texts, lines = Tally(), [], []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CHUNK", chunk)
-        patch.setattr(module, "_PIECE", 5)
         for window in windows(io.BytesIO(body), offset, first_line, tally):
             starts = [window.fresh, *(m.end() for m in re.finditer(b"\n", window.text) if m.end() > window.fresh)]
             starts = [start for start in starts if start < len(window.text)]
@@ -87,7 +86,6 @@ def test_bytes_are_decoded_as_if_read_at_once(body: bytes, chunk: int) -> None:
     tally, plain = Tally(), re.sub(rb"[\x1b\r\0]", b"", body)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "CHUNK", chunk)
-        patch.setattr(module, "_PIECE", 3)
         raw = b"".join(window.raw[window.fresh :] for window in windows(io.BytesIO(plain), 0, 0, tally))
     assert raw == decoded(plain)
     assert tally.bytes == len(raw)
