@@ -104,3 +104,16 @@ def test_notes_reach_the_trace() -> None:
 
     got = conclude_toy([event("BUG")], refiner("AAA001", remark))
     assert ("note", "rank 3 lags") in [(entry.decision, entry.reason) for entry in got.trace]
+
+
+def test_two_that_set_each_other_aside_leave_the_earlier_standing() -> None:
+    def bug_by_gpu(job: JobView) -> Iterator[Decision]:
+        yield Demote(job.all("BUG")[0], job.all("GPU_LOST")[0], "the GPU came first")
+
+    def gpu_by_bug(job: JobView) -> Iterator[Decision]:
+        yield Demote(job.all("GPU_LOST")[0], job.all("BUG")[0], "the bug came first")
+
+    events = [event("BUG", secs=5), event("GPU_LOST", "node-02", 9)]
+    got = conclude_toy(events, refiner("AAA001", bug_by_gpu), refiner("BBB001", gpu_by_bug))
+    assert [c.symptom for c in got.causes] == ["BUG"]
+    assert "overruled" in outcomes(got, "AAA001")

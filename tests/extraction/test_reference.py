@@ -70,7 +70,8 @@ def test_toy_lines(lines: list[tuple[str, str]], chunk: int) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes(body: bytes) -> None:
-    assert_same(body.replace(b"a", b"boom: x"), TOYS, KEY)
+    """But the vertical tab, which is white space to `re` and not to RE2."""
+    assert_same(body.replace(b"a", b"boom: x").replace(b"\x0b", b""), TOYS, KEY)
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)

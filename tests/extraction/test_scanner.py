@@ -198,6 +198,13 @@ def test_a_long_record_is_unwrapped_whole() -> None:
     assert (event.fields, seconds(event)) == ((("what", "disk"),), 5)
 
 
+@pytest.mark.parametrize("start", ["{", "{ ", "{\t"])
+def test_escapes_in_a_record_hide_nothing(start: str) -> None:
+    rules = rules_of(extractor("TOY001", "BOOM", ["boom: "], r'boom: "(?P<what>\w+)"'))
+    (event,) = scan(start + r'"log": "boom: \"disk\"", "stream": "stderr"}', rules).events
+    assert event.get("what") == "disk"
+
+
 def test_a_line_of_ten_megabytes() -> None:
     found = scan(b"boom: first " + b"x" * (10 << 20) + b"\nboom: next\n")
     assert [(event.get("what"), event.line) for event in found.events] == [("first", 1), ("next", 2)]

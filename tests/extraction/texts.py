@@ -26,7 +26,8 @@ STAMPS = (
 
 def docker(rng: random.Random, text: str) -> str:
     record = {"log": text + "\n", "stream": "stderr", "time": "2026-05-04T03:06:58.112Z"}
-    return json.dumps(record, ensure_ascii=rng.random() < 0.5)
+    text = json.dumps(record, ensure_ascii=rng.random() < 0.5)
+    return text if rng.random() < 0.8 else "{ " + text[1:]
 
 
 def journal(rng: random.Random, text: str) -> str:
@@ -58,8 +59,11 @@ def invalid(rng: random.Random, text: str) -> str:
 
 
 def long(rng: random.Random, text: str) -> str:
-    filler = "tensor([0.1250, 0.2500, 0.3750]) " * rng.choice((10, 100, 500))
-    return rng.choice((text + " " + filler, text + " " + filler + text))
+    """Longer than evidence shows, or than is examined at once; of the latter only what is near a hit is looked at."""
+    filler = "tensor([0.1250, 0.2500, 0.3750]) "
+    if rng.random() < 0.2:
+        return rng.choice((text + " " + filler * 600, filler * 600 + text))
+    return rng.choice((text + " " + filler * 50, f"{text} {filler * 50}{text}"))
 
 
 CHANGES: tuple[Change, ...] = (

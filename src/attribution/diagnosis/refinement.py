@@ -131,6 +131,23 @@ def _apply(state: Refinement, stage: RefineStage, ballots: Sequence[_Ballot], tr
             by_symptom.setdefault(ballot.decision.symptom.id, []).append(ballot)
     for symptom_id in sorted(by_symptom):
         _settle(state, stage, by_symptom[symptom_id], trace)
+    _break_circles(state, stage, trace)
+
+
+def _break_circles(state: Refinement, stage: RefineStage, trace: Trace) -> None:
+    """Symptoms that were set aside because of each other: the earliest of a circle stands again."""
+    for symptom_id in sorted(state.demoted):
+        circle = [symptom_id]
+        while (demotion := state.demoted.get(circle[-1])) and demotion.by and demotion.by.id not in circle:
+            circle.append(demotion.by.id)
+        if demotion and demotion.by and demotion.by.id == symptom_id:
+            first = min((state.symptoms[member] for member in circle), key=_order)
+            demoted = state.demoted.pop(first.id)
+            reason = f"would be set aside because of what it sets aside: {demoted.reason}"
+            name = stage.name.lower()
+            trace.add(
+                name, demoted.rule, OVERRULED, decision="demote", symptom=first.name, node=first.node, reason=reason
+            )
 
 
 def _settle(state: Refinement, stage: RefineStage, ballots: Sequence[_Ballot], trace: Trace) -> None:

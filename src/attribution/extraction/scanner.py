@@ -47,6 +47,7 @@ _CONTEXT_BYTES = 1500
 _TRACEBACK_LINES = 400
 _LOOKAHEAD_BYTES = 64 << 10
 _CLOCK_LINES = 200
+_RECORD = re.compile(rb'\{\s*"')
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
 
 
@@ -172,7 +173,7 @@ class _Scanner:
         """Confirm the rules that may match a line; False if the window must be read on first."""
         ordered = self._numbers(hits)
         raw = window.text[start:end]
-        if b'{"' not in raw:
+        if not _RECORD.search(raw):
             ordered = [number for number in ordered if self._rules.may_match(number, raw)]
         if not ordered:
             return True
