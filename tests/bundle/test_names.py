@@ -82,8 +82,8 @@ def test_lines_confirm_a_name() -> None:
 
 def test_a_short_name_of_two_nodes_names_neither() -> None:
     names = NodeNames([Node(name="n1.a.org"), Node(name="n1.b.org")])
-    assert names.resolve("n1") is None
-    assert names.resolve_host("n1.a.org") == "n1.a.org"
+    assert names.exact("n1") is None
+    assert names.known("n1.a.org") == "n1.a.org"
 
 
 def test_a_word_is_a_host_only_where_files_are_per_node() -> None:

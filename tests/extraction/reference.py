@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from attribution.bundle.evidence import StreamKey
+from attribution.bundle.names import NodeNames
 from attribution.events.event import freeze
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.envelopes import unwrap
 from attribution.extraction.lines import Line, peel
 from attribution.extraction.masking import mask
-from attribution.extraction.names import NodeNames
 from attribution.extraction.scanner import MAX_FIELD, Scan
 from attribution.rules.api import Finding, Match
 from attribution.rules.model import Extractor

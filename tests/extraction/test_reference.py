@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attribution.bundle.evidence import StreamKey
+from attribution.bundle.names import NodeNames
 from attribution.extraction import windows
 from attribution.extraction.clock import ClockRules
-from attribution.extraction.names import NodeNames
 from attribution.extraction.ruleset import RuleSet, RuleSets
 
 from tests.extraction.reference import Reference, found_by
@@ -51,7 +51,7 @@ TOY_PREFIXES = [
 
 def assert_same(body: bytes, rules: RuleSet, key: StreamKey) -> int:
     """The scan of a body equals the reference; answers how much there was to find."""
-    expected = Reference(rules.rules, key, ClockRules.of(None, CONTEXT), NodeNames(CONTEXT)).find(body)
+    expected = Reference(rules.rules, key, ClockRules.of(None, CONTEXT), NodeNames(CONTEXT.nodes)).find(body)
     found = found_by(scan(body, rules, key))
     assert (expected - found, found - expected) == ({}, {}), "missed, extra"
     return expected.total()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from attribution.bundle.compression import open_plain
 from attribution.bundle.evidence import EvidenceStream, text_segment
+from attribution.bundle.names import NodeNames
 from attribution.contracts.vocabulary import DeviceKind, Source
 from attribution.events.event import Device, Event
 from attribution.events.moment import SECOND
@@ -19,7 +20,6 @@ from attribution.extraction import scanner, windows
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.flood import Limits
 from attribution.extraction.lines import Line, peel
-from attribution.extraction.names import NodeNames
 from attribution.extraction.scanner import scan_stream
 from attribution.rules.api import Finding, Match
 
@@ -229,7 +229,7 @@ def test_a_stream_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
 def test_segments_count_from_where_they_begin() -> None:
     parts = (text_segment("boom: a\n", 0, 0), text_segment("x\nboom: b\n", 5000, 70))
     stream = EvidenceStream(KEY, segments=parts)
-    found = scan_stream(stream, TOYS, ClockRules(), NodeNames(CONTEXT), Limits()).events
+    found = scan_stream(stream, TOYS, ClockRules(), NodeNames(CONTEXT.nodes), Limits()).events
     assert [(event.line, event.offset) for event in found] == [(1, 0), (72, 5002)]
 
 

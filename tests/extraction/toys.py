@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO
 
 from attribution.bundle.evidence import EvidenceStream, Segment, StreamKey, text_segment
+from attribution.bundle.names import NodeNames
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.errors import Place
 from attribution.contracts.vocabulary import Source
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.flood import Limits
-from attribution.extraction.names import NodeNames
 from attribution.extraction.ruleset import RuleSet, rule_set
 from attribution.extraction.scanner import Scan, scan_stream
 from attribution.rules.api import Finding, Match
@@ -63,4 +63,4 @@ def scan(
     """What a scan of one stream of one segment finds."""
     segment = Segment(0, 0, body) if callable(body) else text_segment(body)
     stream = EvidenceStream(key, segments=(segment,))
-    return scan_stream(stream, rules, clock or ClockRules.of(None, CONTEXT), NodeNames(CONTEXT), limits)
+    return scan_stream(stream, rules, clock or ClockRules.of(None, CONTEXT), NodeNames(CONTEXT.nodes), limits)

@@ -22,6 +22,10 @@ _GENERIC = re.compile(
 """Words that name what a file holds, with the number of a job or run behind them; never taken for a node."""
 
 
+MAX_NAME = 253
+"""Characters of a host name; a longer word is none."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileName:
     """What a file's name says. `certain` is false when the node is a guess that nothing confirms."""
@@ -52,13 +56,17 @@ class NodeNames:
     def __bool__(self) -> bool:
         return bool(self._names)
 
-    def resolve(self, name: str) -> str | None:
+    def exact(self, name: str) -> str | None:
         """The context's name of the node that is called exactly `name`, or None. Case does not matter."""
         return self._names.get(name.lower())
 
-    def resolve_host(self, host: str) -> str | None:
-        """As `resolve`, for a host name out of a line, which may be longer than the context's name."""
-        return self.resolve(host) or self.resolve(short_name(host))
+    def known(self, host: str | None) -> str | None:
+        """As `exact`, for a host name out of a line, which may be longer than the context's name."""
+        return (self.exact(host) or self.exact(short_name(host))) if host else None
+
+    def resolve(self, host: str | None) -> str | None:
+        """As `known`, or the name itself where the context does not know it; None for what is too long for a name."""
+        return (self.known(host) or host) if host and len(host) <= MAX_NAME else None
 
 
 def short_name(name: str) -> str:
@@ -99,7 +107,7 @@ def parse_name(
         rank = int(ranks[-1].group(1))
         stream = right.rpartition(".")[0]
     else:
-        whole = known.resolve(base) is not None or _IPV4.fullmatch(base) is not None
+        whole = known.exact(base) is not None or _IPV4.fullmatch(base) is not None
         left, right, rank, stream = base if whole else base.rpartition(".")[0] or base, "", None, ""
     node, certain, length = _node(left, known, hosts, ranked=rank is not None)
     if node is not None and not certain and not (guess and looks_like_host(node, needs_digit=needs_digit)):
@@ -115,7 +123,7 @@ def _node(left: str, known: NodeNames, hosts: Collection[str], *, ranked: bool) 
         return None, False, 0
     starts = list(_starts(left))
     for start in starts:
-        if (name := known.resolve(start)) is not None:
+        if (name := known.exact(start)) is not None:
             return name, True, len(start)
     for start in starts:
         if any(names_host(start, host) for host in hosts):

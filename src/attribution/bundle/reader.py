@@ -194,7 +194,7 @@ def _name_of(seen: _Seen, known: NodeNames) -> tuple[FileName, origin.Hosts]:
 
 def _name_of_folder(folders: Sequence[str], name: FileName, known: NodeNames, hosts: Collection[str]) -> FileName:
     for folder in folders:
-        if (node := known.resolve(folder)) is not None:
+        if (node := known.exact(folder)) is not None:
             return replace(name, node=node, certain=True)
         if any(names_host(folder, host) for host in hosts):
             return replace(name, node=folder, certain=True)
@@ -207,7 +207,7 @@ def _node_of_lines(seen: _Seen, hosts: origin.Hosts, known: NodeNames, several_n
     if seen.source is Source.SCHEDULER or seen.source in METRIC_SOURCES or seen.format not in _ONE_WRITER:
         return None  # these tell of other nodes than the one that wrote them
     named = hosts.writers or (frozenset() if several_nodes else hosts.speakers)
-    resolved = {known.resolve_host(host) or host for host in named}
+    resolved = {known.resolve(host) or host for host in named}
     if len(resolved) != 1 or (not hosts.writers and len(hosts.all()) != 1):
         return None
     return resolved.pop()

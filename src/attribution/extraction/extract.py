@@ -9,6 +9,7 @@ from io import BytesIO
 import msgspec
 
 from attribution.bundle.evidence import LINE_FORMATS, Evidence, EvidenceStream, Segment, StreamKey
+from attribution.bundle.names import NodeNames
 from attribution.contracts.errors import EvidenceError
 from attribution.contracts.vocabulary import METRIC_SOURCES, Format, Source, Status
 from attribution.events.event import Device, Event, event_id, freeze
@@ -17,7 +18,6 @@ from attribution.extraction.clock import ClockRules
 from attribution.extraction.conditions import Above, Below, Blank, Increase, Span, find
 from attribution.extraction.envelopes import explode_loki
 from attribution.extraction.flood import Limits
-from attribution.extraction.names import NodeNames
 from attribution.extraction.ruleset import RuleSets
 from attribution.extraction.scanner import Scan, scan_stream
 from attribution.extraction.series import Series, host_of, merge, read_series
@@ -61,7 +61,7 @@ def extract(
     evidence: Evidence, rules: RuleSets, limits: Limits = DEFAULT_LIMITS, workers: int | None = None
 ) -> Extraction:
     """All events of all streams. The number of workers changes the time it takes, never the result."""
-    names = NodeNames(evidence.context)
+    names = NodeNames(evidence.context.nodes)
     lines = [s for s in evidence.streams if s.key.source not in METRIC_SOURCES]
     metrics = [s for s in evidence.streams if s.key.source in METRIC_SOURCES]
     scans = _scan_all(lines, evidence, rules, names, limits, workers)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from attribution.bundle.evidence import EvidenceStream, Segment
+from attribution.bundle.names import NodeNames
 from attribution.events.event import Event, event_id, freeze
 from attribution.events.moment import Moment
 from attribution.extraction.clock import ClockRules
@@ -13,7 +14,6 @@ from attribution.extraction.flood import Keeper, Limits
 from attribution.extraction.gate import Hit
 from attribution.extraction.lines import Line, peel
 from attribution.extraction.masking import MASK, mask
-from attribution.extraction.names import NodeNames
 from attribution.extraction.ruleset import RuleSet
 from attribution.extraction.windows import Tally, Window, windows
 from attribution.rules.api import Finding, Match
