@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from attribution.rules.literals import ignores_case, implies
-from attribution.rules.loader import compile_pattern
+from attribution.rules.patterns import compile_pattern
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,8 @@ def columns(wanted: int | None) -> int:
 
 
 def _check_fail_on(names: list[str]) -> None:
-    from attribution.contracts.errors import ConfigurationError, Place, Problem
+    from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
     from attribution.contracts.vocabulary import SubDomain
-    from attribution.rules.loader import nearest
 
     known = [sub_domain.value for sub_domain in SubDomain]
     wrong = [name for name in names if name not in known]

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from attribution.catalog.tables import xids
 from attribution.cli.catalog import load_rules
-from attribution.contracts.errors import ConfigurationError, Place, Problem
+from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.events.symptom import SymptomType
-from attribution.rules.loader import nearest
 from attribution.rules.model import Catalog, Extractor, MetricExtractor, Relation, Rule, emitted_by
 
 WIDTH = 80

@@ -10,13 +10,12 @@ from attribution.bundle.evidence import Evidence
 from attribution.bundle.reader import open_bundle
 from attribution.cli.catalog import load_rules
 from attribution.contracts.diagnosis import Diagnosis
-from attribution.contracts.errors import ConfigurationError, Place, Problem
+from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.diagnosis.engine import conclude
 from attribution.events.event import Event
 from attribution.extraction.extract import Extraction, extract
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.api import Finding, Match, expand
-from attribution.rules.loader import nearest
 from attribution.rules.model import Catalog, Extractor, Filter, MetricExtractor, Refiner, Relation, Rule
 
 MAX_SHOWN = 5

@@ -1,6 +1,7 @@
 """An error says what is wrong, where, and what to do; its code never changes its meaning."""
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -50,3 +51,9 @@ class EvidenceError(AttributionError):
     """The evidence could not be read."""
 
     exit_code = 3
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A remedy that names the known word most like `word`, or nothing."""
+    near = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    return f"did you mean `{near[0]}`?" if near else ""

@@ -7,8 +7,8 @@ from attribution.contracts.vocabulary import Source
 from attribution.extraction.gate import Cut, Gate, build_gate, cuts_of
 from attribution.rules import literals as proof
 from attribution.rules.cache import Cache, no_cache
-from attribution.rules.loader import compile_pattern
 from attribution.rules.model import Catalog, Extractor
+from attribution.rules.patterns import compile_pattern
 
 
 @dataclass(slots=True)

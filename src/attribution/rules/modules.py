@@ -1,0 +1,92 @@
+"""A Python rule is read before it is imported: rules are pure, so they may import little."""
+
+import ast
+import hashlib
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import attribution
+from attribution.contracts import documents
+from attribution.contracts.errors import ConfigurationError, Place, Problem
+from attribution.rules.schema import CaseModel, CasesModel
+
+ALLOWED_IMPORTS = (
+    "attribution.bundle.evidence",
+    "attribution.catalog",
+    "attribution.contracts.context",
+    "attribution.contracts.vocabulary",
+    "attribution.events",
+    "attribution.extraction.decoders",
+    "attribution.rules.api",
+    "bisect",
+    "collections",
+    "dataclasses",
+    "datetime",
+    "functools",
+    "itertools",
+    "math",
+    "operator",
+    "re",
+    "string",
+    "typing",
+)
+"""Packages and modules that a rule may import."""
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or "."
+
+
+def import_module(path: Path) -> ModuleType:
+    package = Path(attribution.__file__).parent
+    if path.is_relative_to(package):
+        dotted = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+        return importlib.import_module(dotted)
+    name = "attribution_rules_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no loader for {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def first_line_of_cases(tree: ast.Module) -> int:
+    """The line of a module on which the text of its `CASES` begins; 0 if it is not a plain string."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "CASES" for t in node.targets):
+            return node.value.lineno if isinstance(node.value, ast.Constant) else 0
+    return 0
+
+
+def python_cases(text: str, shown: str, first_line: int) -> tuple[CaseModel, ...]:
+    """The cases of a Python rule; their problems stand where they do in the module."""
+    try:
+        return documents.load("cases:\n" + _indent(text), shown, CasesModel).cases
+    except ConfigurationError as error:
+        if not first_line:
+            raise
+        # one line of its own and two blanks stand before the text, blank lines at its start are gone
+        down = first_line + len(text) - len(text.lstrip("\n")) - 2
+        raise ConfigurationError([_moved(problem, down, -2) for problem in error.problems]) from error
+
+
+def _moved(problem: Problem, lines: int, columns: int) -> Problem:
+    place = problem.place
+    if place.line < 2:
+        return problem
+    return replace(problem, place=Place(place.file, place.line + lines, max(1, place.column + columns)))
+
+
+def _indent(text: str) -> str:
+    return "\n".join("  " + line for line in text.strip("\n").splitlines())
