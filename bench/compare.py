@@ -16,13 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from attribution.bundle.evidence import EvidenceStream, StreamKey, text_segment
+from attribution.bundle.names import NodeNames
 from attribution.cli.catalog import load_rules
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Source
 from attribution.extraction import windows
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.flood import Limits
-from attribution.extraction.names import NodeNames
 from attribution.extraction.scanner import scan_stream
 
 from tests.extraction.reference import Found, Reference, found_by
@@ -45,7 +45,7 @@ def compare(seed: int) -> tuple[int, int, Counter[Found], Counter[Found]]:
     key = StreamKey(source, rng.choice((None, "node-01")), rng.choice((None, 3)), "log")
     lines = random_lines(rng, GROUPS[source], LINES_PER_STREAM)
     body = body_of(lines, rng.choice(("\n", "\n", "\n", "\r\n")))
-    clock, names = ClockRules.of(None, CONTEXT), NodeNames(CONTEXT)
+    clock, names = ClockRules.of(None, CONTEXT), NodeNames(CONTEXT.nodes)
     expected = Reference(RULES[source].rules, key, clock, names).find(body)
     windows.CHUNK = rng.choice((1 << 20, 64 << 10))
     found = found_by(

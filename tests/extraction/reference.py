@@ -22,7 +22,7 @@ from attribution.rules.api import Finding, Match
 from attribution.rules.model import Extractor
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
-EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)", re.ASCII)
+EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
 TRACEBACK_LINES = 400
 LOOKAHEAD_BYTES = 64 << 10
 

@@ -285,10 +285,11 @@ class _Scanner:
             found = pattern.search(message)
             if found is None:
                 continue
-            groups: dict[str, str | None] = (pattern.search(masked) or found).groupdict()
-            if masked != message:  # what the masked message does not hold was hidden in it
-                return {name: text if text is None or text in masked else MASK for name, text in groups.items()}
-            return groups
+            if masked != message:
+                found = pattern.search(masked) or found
+            groups: dict[str, str | None] = found.groupdict()
+            # What the masked message does not hold was hidden in it.
+            return {name: text if text is None or text in masked else MASK for name, text in groups.items()}
         return None
 
     def _find(self, rule: Extractor, match: Match) -> list[Finding]:
