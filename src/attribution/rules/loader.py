@@ -344,7 +344,5 @@ def _text_of(data: bytes, shown: str) -> str:
 
 def shown_path(path: Path) -> str:
     """A path as errors show it: relative to the working folder where it lies below it."""
-    try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.as_posix()
+    text, here = path.as_posix(), Path.cwd().as_posix() + "/"
+    return text.removeprefix(here)
