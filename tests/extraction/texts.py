@@ -62,7 +62,7 @@ def long(rng: random.Random, text: str) -> str:
     """Longer than evidence shows, or than is examined at once; of the latter only what is near a hit is looked at."""
     filler = "tensor([0.1250, 0.2500, 0.3750]) "
     if rng.random() < 0.2:
-        return rng.choice((text + " " + filler * 600, filler * 600 + text))
+        return text + " " + filler * 600
     return rng.choice((text + " " + filler * 50, f"{text} {filler * 50}{text}"))
 
 
