@@ -1,9 +1,12 @@
 """The answer names no node that the evidence does not speak against, and says what it could not see."""
 
+from dataclasses import replace
+
 import pytest
 
 from attribution.contracts.vocabulary import Action, Source
 from attribution.events.event import Event
+from attribution.events.moment import Basis
 
 from tests.engine.toy import ECHO_RELATION, conclude_toy, event
 
@@ -21,12 +24,19 @@ def nodes(count: int) -> dict[str, object]:
         ([event("GPU_LOST")], {"guesses": ["node-01"]}, ()),
         ([event("GPU_LOST", node=None)], {}, ()),
         ([event("GPU_LOST", "node-01"), event("GPU_LOST", "node-02")], {}, ()),
-        ([event("GPU_LOST", "node-01"), event("GPU_LOST", "node-02")], {"context": nodes(20)}, ("node-01", "node-02")),
+        ([event("GPU_LOST", f"node-000{n}") for n in (1, 2)], {"context": nodes(20)}, ("node-0001", "node-0002")),
+        ([event("GPU_LOST", "node-99")], {"context": nodes(20)}, ()),
+        ([event("GPU_LOST", secs=9000)], {}, ()),
+        ([event("GPU_LOST", basis=Basis.LOCAL)], {}, ()),
+        ([event("GPU_LOST")], {"context": {"started_at": None, "ended_at": None}}, ()),
+        ([replace(event("GPU_LOST"), trusted=False)], {}, ()),
         ([event("GPU_LOST")], {"context": {"scheduler_state": "TIMEOUT"}}, ("node-01",)),
         ([event("TIME_LIMIT"), event("GPU_LOST", secs=60)], {}, ()),
     ],
     ids=["hardware", "a bug is no node's fault", "only the job says so", "the name is a guess", "no node",
-         "more than a tenth", "a tenth", "a hang that ran into the time limit", "the time limit itself"],
+         "more than a tenth", "a tenth", "no node of the attempt", "after the attempt", "zone unknown",
+         "nothing says when it ran", "under another name",
+         "a hang that ran into the time limit", "the time limit itself"],
 )  # fmt: skip
 def test_exclude_nodes(events: list[Event], more: dict[str, object], excluded: tuple[str, ...]) -> None:
     assert conclude_toy(events, **more).exclude_nodes == excluded

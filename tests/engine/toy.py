@@ -122,7 +122,8 @@ def conclude_toy(
 ) -> Diagnosis:
     """The diagnosis of events that were extracted already; nodes of `guesses` have guessed names."""
     found = tuple(sorted(events, key=Event.sort_key))
-    execution = ExecutionContext.model_validate({"workload_id": "toy", **(context or {})})
+    ran = {"started_at": "2026-05-04T03:00:00Z", "ended_at": "2026-05-04T04:00:00Z"}
+    execution = ExecutionContext.model_validate({"workload_id": "toy", **ran, **(context or {})})
     streams = tuple(
         EvidenceStream(key, segments=(text_segment("x\n"),), node_is_guess=key.node in set(guesses))
         for key in sorted({e.key for e in found}, key=StreamKey.sort_key)

@@ -198,6 +198,15 @@ def test_a_long_record_is_unwrapped_whole() -> None:
     assert (event.fields, seconds(event)) == ((("what", "disk"),), 5)
 
 
+def test_a_long_record_ends_a_traceback() -> None:
+    says = "ValueError: " + "x " * 20_000
+    records = [
+        f'{{"log": "{line}", "stream": "stderr"}}' for line in ("Traceback (most recent call last):", "  at", says)
+    ]
+    (event,) = scan("\n".join(records)).events
+    assert (event.get("says") or "")[:14] == "ValueError: x "
+
+
 @pytest.mark.parametrize("start", ["{", "{ ", "{\t"])
 def test_escapes_in_a_record_hide_nothing(start: str) -> None:
     rules = rules_of(extractor("TOY001", "BOOM", ["boom: "], r'boom: "(?P<what>\w+)"'))

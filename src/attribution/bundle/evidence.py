@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from attribution.contracts.context import ExecutionContext
@@ -150,8 +150,3 @@ def _join(key: StreamKey, observations: Sequence[Observation]) -> tuple[Evidence
 
 
 _SEVERITY = {Status.EMPTY: 0, Status.OK: 1, Status.PARTIAL: 2, Status.SKIPPED: 3, Status.ERROR: 4}
-
-
-def with_context(evidence: Evidence, context: ExecutionContext) -> Evidence:
-    """The same streams under another context."""
-    return replace(evidence, context=context)

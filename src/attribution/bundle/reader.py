@@ -162,6 +162,8 @@ def _place(found: Found, known: NodeNames, several_nodes: bool) -> _Placed:
     aliases = frozenset(host for host in hosts.all() if node and host != node and names_host(node, host))
     if node is None:
         node, guess = _node_of_lines(seen, hosts, known, several_nodes), False
+    # A system log that only its content tells may have been written by the job itself.
+    guess = guess or (found.folder is None and seen.source is not Source.APPLOG)
     rank = name.rank
     if rank is None and seen.source is Source.APPLOG:
         rank = origin.find_rank(seen.head)

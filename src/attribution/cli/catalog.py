@@ -1,6 +1,7 @@
 """Loads the shipped rules, and operators' own folders beside them, with a cache of compiled gates."""
 
 import contextlib
+import hashlib
 import os
 import sys
 import tempfile
@@ -15,7 +16,7 @@ SHIPPED = Path(__file__).resolve().parent.parent / "catalog"
 """The folder of the rules that come with the product."""
 
 MAX_CACHED = 64
-"""Databases kept; the oldest go first."""
+"""Entries kept; the oldest go first."""
 
 
 def load_rules(folders: Sequence[Path] = ()) -> RuleSets:
@@ -27,29 +28,53 @@ def load_rules(folders: Sequence[Path] = ()) -> RuleSets:
     return RuleSets(load_catalog([SHIPPED, *folders], cache=cached), cached)
 
 
-def cache_folder() -> Path:
-    """Where compiled gates are kept: `$XDG_CACHE_HOME/attribution`, or `~/Library/Caches/attribution` on macOS."""
+def cache_folder() -> Path | None:
+    """Where compiled gates are kept, or None for a user without a home.
+
+    `$XDG_CACHE_HOME/attribution`, else `~/.cache/attribution`, on macOS `~/Library/Caches/attribution`.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
-    home = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
-    return (Path(base) if base else home) / "attribution"
+    if base:
+        return Path(base) / "attribution"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "attribution"
 
 
 def cached(name: str, make: Callable[[], bytes]) -> bytes:
     """The bytes kept under `name`, or made now and kept for the next run. A cache that fails is no error."""
-    path = cache_folder() / name
+    folder = cache_folder()
+    if folder is None:
+        return make()
     with contextlib.suppress(OSError):
-        return path.read_bytes()
+        kept = (folder / name).read_bytes()
+        if kept[:_SUM_BYTES] == _checksum(kept[_SUM_BYTES:]):
+            return kept[_SUM_BYTES:]
     data = make()
     with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(data)
-        Path(file.name).replace(path)
-        _forget_oldest(path.parent)
+        _keep(folder, name, _checksum(data) + data)
     return data
 
 
-def _forget_oldest(folder: Path) -> None:
-    files = sorted((p for p in folder.iterdir() if p.is_file()), key=lambda p: p.stat().st_mtime, reverse=True)
-    for path in files[MAX_CACHED:]:
+_SUM_BYTES = 16
+
+
+def _checksum(data: bytes) -> bytes:
+    """What stands before the data of an entry, so that a damaged one is made anew."""
+    return hashlib.blake2b(data, digest_size=_SUM_BYTES).digest()
+
+
+def _keep(folder: Path, name: str, entry: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+        unfinished = Path(file.name)
+    try:
+        unfinished.write_bytes(entry)
+        unfinished.replace(folder / name)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    kept = sorted((p for p in folder.iterdir() if p.is_file()), key=lambda p: p.stat().st_mtime, reverse=True)
+    for path in kept[MAX_CACHED:]:
         path.unlink(missing_ok=True)

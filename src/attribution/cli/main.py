@@ -54,6 +54,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def run() -> None:
     """The entry point of the `attribution` command."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that lacks a character shows a `?`
     try:

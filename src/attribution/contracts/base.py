@@ -7,7 +7,10 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict
 
 
 def _to_utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside the years 1 to 9999 in UTC") from None
 
 
 Instant = Annotated[AwareDatetime, AfterValidator(_to_utc)]

@@ -18,7 +18,7 @@ class CoverageLine(Lenient):
 
     source: Source
     node: str | None = None
-    node_is_guess: bool = Field(default=False, description="the name came from a file name that nothing confirms")
+    node_is_guess: bool = Field(default=False, description="only the file's own name or content says whose it is")
     rank: int | None = None
     stream: str = ""
     status: Status

@@ -35,7 +35,7 @@ class Observation(Strict):
     source: Source
     format: Format = Format.TEXT
     node: str | None = None
-    node_is_guess: bool = Field(default=False, description="the name came from a file name that nothing confirms")
+    node_is_guess: bool = Field(default=False, description="only the file's own name or content says whose it is")
     rank: int | None = Field(default=None, ge=0)
     stream: str = Field(default="", description="file name, stdout or stderr")
     offset: int = Field(default=0, ge=0)

@@ -6,6 +6,7 @@ that cannot be reached from another cause.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Role
@@ -17,8 +18,11 @@ from attribution.rules.model import Catalog, Relation
 _SCOPES = ("same_gpu", "same_communicator", "same_node", "same_nvlink_domain", "job")
 """Scopes from narrow to wide: of several relations that explain a symptom, the narrowest gives the reason."""
 
+MAX_LOOKED_AT = 512
+"""Causes looked at per effect and relation, earliest first."""
+
 MAX_TRIED = 64
-"""Causes tried per effect and relation, earliest first, so that thousands of alike symptoms stay cheap."""
+"""Causes kept per effect and relation, earliest first, so that thousands of alike symptoms stay cheap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +78,12 @@ def _edges_of(
     for effect in effects:
         tried: dict[str, Symptom] = {}
         for where in place(effect):
-            for cause in near.get(where, ())[:MAX_TRIED]:
-                tried[cause.id] = cause
+            fitting = (
+                c for c in near.get(where, ())[:MAX_LOOKED_AT] if c.id != effect.id and _in_order(relation, c, effect)
+            )
+            tried.update((cause.id, cause) for cause in islice(fitting, MAX_TRIED))
         for cause in sorted(tried.values(), key=Symptom.sort_key):
-            if cause.id != effect.id and _in_order(relation, cause, effect):
-                yield Edge(cause, effect, relation)
+            yield Edge(cause, effect, relation)
 
 
 def _places(scope: str, domains: Mapping[str, str | None]) -> Callable[[Symptom], tuple[object, ...]]:

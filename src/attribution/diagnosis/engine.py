@@ -13,6 +13,7 @@ from attribution.diagnosis.reporting import report
 from attribution.diagnosis.scheduler_record import scheduler_events
 from attribution.diagnosis.settings import DEFAULTS, Settings
 from attribution.diagnosis.trace import FAILED, FIRED, Trace
+from attribution.diagnosis.window import with_window
 from attribution.events.event import Event
 from attribution.extraction.extract import Extraction, extract
 from attribution.extraction.flood import Limits
@@ -38,7 +39,7 @@ def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settin
     known = scheduler_events(context, catalog)
     if known:
         extraction = replace(extraction, events=tuple(sorted([*extraction.events, *known], key=Event.sort_key)))
-    filtered = filter_events(extraction.events, catalog, context, settings.margin_us, trace)
+    filtered = filter_events(extraction.events, catalog, with_window(context, extraction), settings.margin_us, trace)
     symptoms = materialise(filtered.events, catalog.symptoms, filtered.context)
     refinement = begin(symptoms, catalog, context)
     refinement.failures.extend(filtered.failures)

@@ -38,6 +38,7 @@ class _Stage:
     context: list[str] = field(default_factory=list)
     out_of_window: list[str] = field(default_factory=list)
     derived: bool = False
+    same_lines: set[str] = field(default_factory=set)
 
 
 def filter_events(
@@ -140,6 +141,8 @@ def _one(state: _Stage, rule: Filter, decision: EventDecision, absorbed: dict[st
         return False
     else:
         absorbed[decision.event.id] = decision.into.id
+        if decision.same_lines:
+            state.same_lines.add(decision.event.id)
     state.set_aside.add(decision.event.id)
     return True
 
@@ -187,4 +190,5 @@ def _add_counts(state: _Stage, absorbed: Mapping[str, str]) -> None:
         later = part.until or part.moment
         keeps = later is None or (whole.until is not None and whole.until.us >= later.us)
         until = whole.until if keeps else later
-        state.events[target] = replace(whole, count=whole.count + part.count, until=until)
+        count = whole.count + (0 if source in state.same_lines else part.count)
+        state.events[target] = replace(whole, count=count, until=until)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Confidence, Role, SubDomain, TerminalState
-from attribution.events.moment import Order
+from attribution.events.moment import SECOND, Order
 from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
 
 _SCHEDULER_STATES = {
@@ -44,6 +44,8 @@ _TAKEN_BY_SCHEDULER = (
 
 _FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
 
+_MINUTE = 60 * SECOND
+
 STATES_WITHOUT_BLAME = frozenset({TerminalState.CANCELLED, TerminalState.TIMED_OUT, TerminalState.PREEMPTED})
 """Endings for which no node is excluded and no hardware action proposed, unless deeper evidence explains them."""
 
@@ -57,6 +59,8 @@ def scheduler_state(context: ExecutionContext) -> TerminalState | None:
 def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], active: Sequence[Symptom]) -> TerminalState:
     """How the attempt ended, by the written order of precedence of the taxonomy."""
     said = scheduler_state(context)
+    if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
+        return said  # an attempt that the scheduler saw end well did so, whatever its logs say
     proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and s.type.role is not Role.CONTEXT}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
     own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
@@ -117,12 +121,31 @@ def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Seque
         seen = any(s.type.role is Role.EFFECT for s in active)
         reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"
         return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
+    earlier = _trouble_before(roots, active)
+    if earlier is not None:
+        where = f" on {earlier.node}" if earlier.node else ""
+        reason = f"{earlier.type.meaning}{where} came provably before every cause that is left"
+        return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
     places = {_sub_domain(root) for root in roots}
     if len(places) == 1:
         confidence = Confidence.SINGLE if len(roots) == 1 else Confidence.COMPOUND
         reason = "one cause is left" if len(roots) == 1 else f"{len(roots)} causes are left, all of one kind"
         return Outcome(places.pop(), tuple((root, confidence) for root in roots), reason)
     return _of_several(roots)
+
+
+def _trouble_before(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:
+    """An effect that nothing explains and that came provably, by more than a minute, before every root."""
+    effects = [s for s in active if s.type.role is Role.EFFECT and s.type.ends_job in ENDS_JOB[:2]]
+    for effect in effects:
+        if all(symptom_order(effect, root) is Order.BEFORE and _apart(effect, root) for root in roots):
+            return effect
+    return None
+
+
+def _apart(first: Symptom, then: Symptom) -> bool:
+    a, b = first.first.moment, then.first.moment
+    return a is not None and b is not None and a.basis is b.basis and b.us - a.us > _MINUTE
 
 
 def _of_several(roots: Sequence[Symptom]) -> Outcome:

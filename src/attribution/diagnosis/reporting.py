@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from attribution.bundle.evidence import Evidence
+from attribution.bundle.evidence import Evidence, StreamKey
 from attribution.contracts.diagnosis import (
     Alternative,
     CatalogIdentity,
@@ -23,6 +23,7 @@ from attribution.contracts.vocabulary import (
     GATED_ACTIONS,
     Action,
     Confidence,
+    DeviceKind,
     Role,
     Source,
     SubDomain,
@@ -35,15 +36,17 @@ from attribution.diagnosis.outcome import Outcome
 from attribution.diagnosis.refinement import Refinement, explained_count
 from attribution.diagnosis.settings import Settings
 from attribution.diagnosis.trace import Trace
+from attribution.diagnosis.window import attempt_window
 from attribution.diagnosis.wording import place_of, summary, why, would_decide
 from attribution.events.event import Device, Event
-from attribution.events.moment import SECOND, Basis, Moment
-from attribution.events.symptom import ENDS_JOB, Symptom
+from attribution.events.moment import SECOND, Basis, Moment, Order
+from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
 from attribution.extraction.extract import Extraction
 from attribution.extraction.masking import mask
 from attribution.rules.model import Catalog
 
 _MAX_EVIDENCE = 3
+_GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNTRUSTED = frozenset({Source.APPLOG, Source.FLIGHT_RECORDER})
 """Sources that the job itself writes: a line in them proves nothing against a node."""
@@ -63,7 +66,8 @@ def report(
     """The diagnosis of one attempt."""
     covered = coverage(extraction, out_of_window)
     gaps = untestable(covered, evidence.context, catalog, refinement, extraction)
-    excluded, held_back = exclude_nodes(outcome, state, evidence, settings)
+    attempt = attempt_window(evidence.context, extraction)
+    excluded, held_back = exclude_nodes(outcome, state, evidence, attempt, settings)
     if held_back:
         trace.add("report", "exclude-nodes", "abstained", reason=held_back)
     explained = explained_count(refinement)
@@ -123,6 +127,8 @@ def _cause(
     excluded: Sequence[str],
 ) -> Cause:
     assert symptom.type.sub_domain is not None
+    only_told = symptom.type.node_scoped and all(e.key.source in _UNTRUSTED for e in symptom.events)
+    gated = confidence is Confidence.ONE_OF_SEVERAL or outcome.blames_nobody(state) or only_told
     return Cause(
         symptom=symptom.name,
         meaning=symptom.type.meaning,
@@ -135,13 +141,12 @@ def _cause(
         why=why(symptom, confidence, outcome, explained.get(symptom.id, 0)),
         rule=symptom.first.rule,
         evidence_ids=tuple(event.id for event in decisive_events(symptom)),
-        actions=_allowed(symptom.type.actions, confidence, outcome.blames_nobody(state), symptom.node in excluded),
+        actions=_allowed(symptom.type.actions, gated, symptom.node in excluded),
     )
 
 
-def _allowed(actions: Sequence[Action], confidence: Confidence, blameless: bool, excluded: bool) -> tuple[Action, ...]:
-    """The actions that the evidence carries: nothing drastic where it is one of several, or a person ended the job."""
-    gated = confidence is Confidence.ONE_OF_SEVERAL or blameless
+def _allowed(actions: Sequence[Action], gated: bool, excluded: bool) -> tuple[Action, ...]:
+    """The actions that the evidence carries: nothing drastic where it is one of several, or only the job says so."""
     found = [a for a in actions if not (gated and a in GATED_ACTIONS)]
     return tuple(a for a in found if a is not Action.RESTART_ELSEWHERE or excluded)
 
@@ -159,26 +164,64 @@ def _actions(outcome: Outcome, causes: Sequence[Cause], excluded: Sequence[str])
 
 
 def exclude_nodes(
-    outcome: Outcome, state: TerminalState, evidence: Evidence, settings: Settings
+    outcome: Outcome,
+    state: TerminalState,
+    evidence: Evidence,
+    attempt: tuple[int, int] | None,
+    settings: Settings,
 ) -> tuple[tuple[str, ...], str]:
-    """The nodes that a recovery system may avoid, and why more are not named, if any were held back."""
+    """The nodes that a recovery system may avoid, and why more are not named, if any were held back.
+
+    `attempt` is when the attempt ran, in microseconds since 1970; None where nothing says.
+    """
     guessed = {s.key for s in evidence.streams if s.node_is_guess}
+    listed = {node.name for node in evidence.context.nodes}
     found: set[str] = set()
-    doubtful: set[str] = set()
+    doubts: dict[str, str] = {}
     for symptom, confidence in outcome.causes:
         if not symptom.type.node_scoped or symptom.node is None or confidence is Confidence.ONE_OF_SEVERAL:
             continue
-        trusted = any(e.key.source not in _UNTRUSTED and e.key not in guessed for e in symptom.events)
-        (found if trusted else doubtful).add(symptom.node)
+        doubt = _doubt(symptom, guessed, listed, attempt, settings.margin_us)
+        if doubt is None:
+            found.add(symptom.node)
+        else:
+            doubts.setdefault(symptom.node, doubt)
     if outcome.blames_nobody(state) and found:
         return (), f"an attempt that ended {state.value} excludes no node"
     limit = max(1, math.floor(len(evidence.context.nodes) * settings.exclude_share))
     if len(found) > limit:
         return (), f"{len(found)} nodes carry the cause, more than {limit}: this looks systemic"
-    if doubtful - found:
-        held = ", ".join(sorted(doubtful - found))
-        return tuple(sorted(found)), f"{held}: only the job's own log, or a name that is a guess, speaks against it"
-    return tuple(sorted(found)), ""
+    held = "; ".join(f"{node}: {doubt}" for node, doubt in sorted(doubts.items()) if node not in found)
+    return tuple(sorted(found)), held
+
+
+def _doubt(
+    symptom: Symptom, guessed: set[StreamKey], listed: set[str], attempt: tuple[int, int] | None, margin_us: int
+) -> str | None:
+    """Why a cause does not count against its node, or None where some line of it does."""
+    if listed and symptom.node not in listed:
+        return "it is no node of this attempt"
+    events = [event for event in symptom.events if event.key.source not in _UNTRUSTED]
+    if not events:
+        return "only the job's own log speaks against it"
+    events = [event for event in events if event.trusted]
+    if not events:
+        return "the line was written under another program's or node's name"
+    events = [event for event in events if event.key not in guessed]
+    if not events:
+        return "whose log it is, is a guess; put it into a source folder under the node's name"
+    if attempt is None:
+        return "nothing says when the attempt ran; give started_at and ended_at in the context"
+    if not any(_within(event, attempt, margin_us) for event in events):
+        return "the time of the line is not known well enough to belong to the attempt"
+    return None
+
+
+def _within(event: Event, attempt: tuple[int, int], margin_us: int) -> bool:
+    moment = event.moment
+    if moment is None or moment.basis is not Basis.UTC:
+        return False
+    return attempt[0] - margin_us <= moment.us and moment.us + moment.width_us <= attempt[1] + margin_us
 
 
 # --- symptoms and evidence ----------------------------------------------------------------------------------------
@@ -212,7 +255,7 @@ def _symptom(symptom: Symptom, refinement: Refinement) -> SymptomModel:
     if demotion:
         by = demotion.by
         demoted_by = DemotedBy(rule=demotion.rule, symptom=by and by.name, node=by and by.node, reason=demotion.reason)
-    last = max((m.us for e in symptom.events if (m := e.until or e.moment)), default=None)
+    last = max((m.us for e in symptom.events if (m := e.until or e.moment) and m.basis is Basis.UTC), default=None)
     ranks = symptom.ranks
     return SymptomModel(
         symptom=symptom.name,
@@ -245,7 +288,7 @@ def _evidence_item(event: Event) -> EvidenceModel:
         stream=event.key.stream,
         line=event.line,
         offset=event.offset,
-        at=instant(event.moment),
+        at=_shown_at(event.moment),
         at_uncertainty_secs=None if uncertainty is None else uncertainty / SECOND,
         text=event.text,
         before=tuple(_context_line(line) for line in event.before[-10:]),
@@ -262,9 +305,25 @@ def _context_line(raw: bytes) -> str:
 
 
 def _first_failure(refinement: Refinement) -> Symptom | None:
-    """The earliest symptom that jobs seldom survive; the earliest of any kind where there is none."""
-    seen = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT]
-    return min(seen, key=lambda s: (s.type.ends_job not in ENDS_JOB[:2], s.sort_key(), s.id), default=None)
+    """The earliest symptom that jobs seldom survive; the earliest of any kind where there is none.
+
+    What was set aside as the consequence of another is first only if it provably came before that.
+    """
+    seen = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT and not _followed(s, refinement)]
+
+    def key(symptom: Symptom) -> tuple[bool, bool, object, str]:
+        moment = symptom.first.moment
+        only_after = moment is None or moment.inherited
+        return symptom.type.ends_job not in ENDS_JOB[:2], only_after, symptom.sort_key(), symptom.id
+
+    return min(seen, key=key, default=None)
+
+
+def _followed(symptom: Symptom, refinement: Refinement) -> bool:
+    demotion = refinement.demoted.get(symptom.id)
+    if demotion is None or demotion.by is None:
+        return False
+    return symptom_order(symptom, demotion.by) is not Order.BEFORE
 
 
 def _first_failure_model(first: Symptom) -> FirstFailure:
@@ -280,7 +339,7 @@ def _first_failure_model(first: Symptom) -> FirstFailure:
 def _impact(refinement: Refinement) -> Impact:
     shown = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT]
     ranks = {rank for s in shown for rank in s.ranks}
-    gpus = {(s.node, pci) for s in shown if s.device and (pci := s.device.get("pci"))}
+    gpus = {(s.node, pci) for s in shown if s.device and s.device.kind in _GPUS and (pci := s.device.get("pci"))}
     return Impact(nodes=len(_nodes(shown)), ranks=len(ranks), gpus=len(gpus))
 
 
@@ -335,16 +394,17 @@ def _notes(refinement: Refinement) -> tuple[str, ...]:
 
 
 def instant(moment: Moment | None) -> datetime | None:
-    """The reading as an instant, or None where it names none. A zone-less one is shown as if it were UTC."""
-    if moment is None or moment.basis in {Basis.BOOT, Basis.YEARLESS}:
-        return None
-    return _at(moment.us)
+    """The reading as an instant, or None where it names none for sure."""
+    return _at(moment.us) if moment is not None and moment.basis is Basis.UTC else None
+
+
+def _shown_at(moment: Moment | None) -> datetime | None:
+    """The reading as evidence shows it, beside its uncertainty: a zone-less one as if it were UTC."""
+    return _at(moment.us) if moment is not None and moment.basis in {Basis.UTC, Basis.LOCAL} else None
 
 
 def _instant_us(us: int | None, like: Moment | None) -> datetime | None:
-    if us is None or like is None or like.basis in {Basis.BOOT, Basis.YEARLESS}:
-        return None
-    return _at(us)
+    return _at(us) if us is not None and like is not None and like.basis is Basis.UTC else None
 
 
 def _at(us: int) -> datetime:

@@ -1,7 +1,6 @@
 """The trace records what every rule did, grouped by rule, symptom and node, with counts."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from attribution.contracts.diagnosis import TraceEntry
@@ -39,11 +38,6 @@ class Trace:
     def entries(self) -> tuple[TraceEntry, ...]:
         """The grouped record, in the order of the stages."""
         return tuple(_entry(row, count) for row, count in sorted(self._rows.items()))
-
-    def merge(self, others: Iterable["Trace"]) -> None:
-        """Add the rows of other traces."""
-        for other in others:
-            self._rows.update(other._rows)
 
 
 def _entry(row: _Row, count: int) -> TraceEntry:

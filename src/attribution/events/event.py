@@ -64,7 +64,8 @@ class Event:
     writer (a scheduler naming a node). `offset` and `line` (1-based) place its decisive line in the stream;
     `first_line` and `last_line` bound the record it was read from, `before` and `after` are the lines around it, and
     `writer` tells who wrote it where several write one stream. `count` is how many lines it stands for;
-    `until` is the time of the last, if later.
+    `until` is the time of the last, if later. `trusted` is false where the line's own header says that another program
+    or node wrote it than its log is for, so that it proves nothing against a node.
     `discriminator` keeps apart what would else be one symptom (two different exceptions). `id` comes from content
     alone: no time, no line number.
     """
@@ -86,6 +87,7 @@ class Event:
     fields: tuple[tuple[str, str], ...] = NO_FIELDS
     discriminator: str = ""
     generic: bool = False
+    trusted: bool = True
     count: int = 1
     until: Moment | None = None
     before: tuple[bytes, ...] = ()

@@ -16,7 +16,7 @@ class SymptomType:
     """One entry of the symptom registry.
 
     `tags` group symptoms for relations (`collective_echo`). `terminal_state` is what the symptom proves about the end
-    of the attempt, if anything. `hardware_scope` says whether `node` is the thing to avoid.
+    of the attempt, if anything. `node_scoped` says whether `node` is the thing to avoid.
     """
 
     name: str

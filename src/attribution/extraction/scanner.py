@@ -37,6 +37,31 @@ MAX_REMEMBERED = 4096
 CLOCK_AHEAD = 20
 """Lines after a line without a time in which the next time is looked for."""
 
+SYSTEM_PROGRAMS = frozenset(
+    {
+        "containerd",
+        "dcgm",
+        "ipmiseld",
+        "kernel",
+        "kubelet",
+        "mcelog",
+        "mdadm",
+        "nv-fabricmanager",
+        "nv-hostengine",
+        "nvidia-fabricmanager",
+        "nvidia-imex",
+        "nvidia-persistenced",
+        "rasdaemon",
+        "slurmctld",
+        "slurmd",
+        "slurmstepd",
+        "smartd",
+        "systemd",
+        "systemd-logind",
+    }
+)
+"""Programs whose lines in a system log are the system's own word."""
+
 FLOOD = 1 << 40
 """Occurrence numbers of lines that are only counted begin here."""
 
@@ -322,7 +347,7 @@ class _Scanner:
                 return
             end = text.find(b"\n", start)
             end = len(text) if end < 0 else end
-            for line in self._read(text[start : min(end, start + MAX_EXAMINED)].decode("utf-8", "replace")):
+            for line in self._read(text[start : _read_up_to(text, start, end)].decode("utf-8", "replace")):
                 if line.writer == spot.line.writer:
                     yield _Spot(start, end, line)
 
@@ -389,6 +414,7 @@ class _Scanner:
             fields=freeze({name: value and value[:MAX_FIELD] for name, value in finding.fields.items()}),
             discriminator=finding.discriminator,
             generic=rule.generic,
+            trusted=self._trusted(spot.line),
             before=_context_before(text, decisive.start),
             after=_context_after(text, last.end),
         )
@@ -400,6 +426,12 @@ class _Scanner:
         occurrence = self._occurrences.get((raw, salt), 0)
         self._occurrences[raw, salt] = occurrence + 1
         return occurrence
+
+    def _trusted(self, line: Line) -> bool:
+        """Whether the line's header is that of the system and of this node: any user can send a log daemon lines."""
+        node = self._stream.key.node
+        is_system = line.program is None or line.program.lower() in SYSTEM_PROGRAMS
+        return is_system and (line.host is None or node is None or self._names.resolve(line.host) == node)
 
     def _node(self, line: Line) -> str | None:
         return self._names.known(line.host) or self._stream.key.node or self._names.resolve(line.host)
@@ -445,7 +477,8 @@ class _Scanner:
             if end <= 0 or window.offset(end) <= self._recent_offset:
                 break
             start = text.rfind(b"\n", 0, end) + 1
-            moment = self._read(text[start : min(end, start + MAX_EXAMINED)].decode("utf-8", "replace"))[0].moment
+            line = text[start : _read_up_to(text, start, end)].decode("utf-8", "replace")
+            moment = self._read(line)[0].moment
             if moment is not None:
                 self._recent = moment
                 break
@@ -485,6 +518,12 @@ def _tails(text: bytes) -> Iterator[str]:
         start = text.rfind(b"\n", 0, end) + 1
         yield text[start : min(end, start + MAX_TEXT)].decode("utf-8", "replace")
         end = start - 1
+
+
+def _read_up_to(text: bytes, start: int, end: int) -> int:
+    """How far a neighbouring line is read: a JSON record to its end, where that is not too far."""
+    is_record = end - start <= MAX_RECORD and text.endswith(b"}", start, end)
+    return end if is_record else min(end, start + MAX_EXAMINED)
 
 
 def _up_to_exception(following: Iterator[_Spot]) -> tuple[_Spot, ...]:

@@ -132,11 +132,12 @@ def extractor(
 
 @dataclass(frozen=True, slots=True)
 class Absorb:
-    """The event is represented by another one, whose count grows by its own."""
+    """The event is represented by another one, whose count grows by its own, unless both are the same lines."""
 
     event: Event
     into: Event
     reason: str
+    same_lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)

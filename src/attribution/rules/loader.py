@@ -101,12 +101,18 @@ class _File:
     data: bytes
 
     @property
+    def key(self) -> str:
+        """Names the content, so that another checkout of the same rules finds it too."""
+        return self.name + " " + hashlib.blake2b(self.data, digest_size=8).hexdigest()
+
+    @property
     def is_rule(self) -> bool:
-        return "tables" not in Path(self.name).parts and self.path.name != "__init__.py"
+        is_table = self.path.suffix == ".json" or "tables" in Path(self.name).parts
+        return not is_table and self.path.name != "__init__.py"
 
 
 def _files_of(folder: Path) -> Iterator[_File]:
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in {".yaml", ".py"} and p.is_file()):
+    for path in sorted(p for p in folder.rglob("*") if p.suffix in {".yaml", ".py", ".json"} and p.is_file()):
         name = path.relative_to(folder).as_posix()
         if "__pycache__" not in name:
             yield _File(folder, path, name, _bytes_of(path))
@@ -136,9 +142,9 @@ class _Loading:
     def _document(self, file: _File) -> documents.Document:
         shown = shown_path(file.path)
         if self._remembered is not None:
-            return documents.Document(shown, self._remembered[str(file.path)], {})
+            return documents.Document(shown, self._remembered[file.key], {})
         document = documents.parse(_text_of(file.data, shown), shown)
-        self.values[str(file.path)] = document.value
+        self.values[file.key] = document.value
         return document
 
     def _yaml(self, file: _File) -> None:
@@ -274,10 +280,10 @@ class _Loading:
         function, declared = found[0]
         place = Place(shown, function.__code__.co_firstlineno, 1)
         if self._remembered is not None:
-            cases = CasesModel.model_validate(self._remembered[str(file.path)]).cases
+            cases = CasesModel.model_validate(self._remembered[file.key]).cases
         else:
             cases = python_cases(getattr(module, "CASES", "[]"), shown, cases_line)
-            self.values[str(file.path)] = CasesModel(cases=cases).model_dump(mode="json")
+            self.values[file.key] = CasesModel(cases=cases).model_dump(mode="json")
         info = self._python_info(function, declared, place, cases)
         rule = python_rule(info, declared, function)
         if isinstance(rule, Extractor) and self._remembered is None:

@@ -27,7 +27,7 @@ def specific_over_generic(view: EventView) -> Iterator[EventDecision]:
     for event in generic:
         better = _inside(event, lines.get(event.key, []))
         if better is not None:
-            yield Absorb(event, better, f"{better.rule} reads the same record more exactly")
+            yield Absorb(event, better, f"{better.rule} reads the same record more exactly", same_lines=True)
 
 
 def _inside(generic: Event, specific: list[Event]) -> Event | None:

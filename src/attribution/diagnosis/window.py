@@ -1,0 +1,47 @@
+"""When the attempt ran: as the context says, else as far as its own logs show."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from attribution.contracts.context import ExecutionContext
+from attribution.contracts.vocabulary import Source
+from attribution.events.moment import SECOND, Basis, Moment
+from attribution.extraction.extract import Extraction
+
+EARLIEST = timedelta(days=1)
+"""How long before the first line of its own log an attempt may have begun, where nothing says when it did."""
+
+
+def attempt_window(context: ExecutionContext, extraction: Extraction) -> tuple[int, int] | None:
+    """Start and end in microseconds since 1970, from the context, else the job's logs; None if neither says."""
+    reports = [r for r in extraction.reports if r.stream.key.source is Source.APPLOG]
+    start = _us(context.started_at) if context.started_at else min(_utc(r.first for r in reports), default=None)
+    end = _us(context.ended_at) if context.ended_at else max(_utc(r.last for r in reports), default=None)
+    start = end if start is None else start
+    end = start if end is None else end
+    return None if start is None or end is None else (start, end)
+
+
+def with_window(context: ExecutionContext, extraction: Extraction) -> ExecutionContext:
+    """The context with a window wide enough for all that may belong to the attempt, where it names none."""
+    window = attempt_window(context, extraction)
+    if window is None:
+        return context
+    found: dict[str, datetime] = {}
+    if context.started_at is None:
+        found["started_at"] = _instant(window[0]) - EARLIEST
+    if context.ended_at is None:
+        found["ended_at"] = max(_instant(window[1]), found.get("started_at", _instant(window[1])))
+    return context.model_copy(update=found) if found else context
+
+
+def _utc(moments: Iterable[Moment | None]) -> list[int]:
+    return [moment.us for moment in moments if moment is not None and moment.basis is Basis.UTC]
+
+
+def _us(instant: datetime) -> int:
+    return round(instant.timestamp() * SECOND)
+
+
+def _instant(us: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)
