@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from attribution.contracts.vocabulary import Action, Confidence, SubDomain, TerminalState
+from attribution.contracts.vocabulary import Action, Confidence, Source, SubDomain, TerminalState
 from attribution.events.moment import Basis
 
 from tests.engine.toy import ECHO_RELATION, conclude_toy, event
@@ -109,3 +109,18 @@ def test_work_that_failed_after_its_end_marker_did_not_complete() -> None:
     assert got.terminal_state is TerminalState.COMPLETED
     got = conclude_toy([event("BUG", stream="log", offset=1), event("DONE", stream="log", offset=2)])
     assert got.terminal_state is TerminalState.FAILED
+
+
+def test_a_cause_that_came_after_the_trouble_is_not_named() -> None:
+    late = [event("ECHO", "node-01", 0, source=Source.APPLOG), event("GPU_LOST", "node-02", 569)]
+    got = conclude_toy(late, ECHO_RELATION)
+    assert (got.sub_domain, got.causes, got.exclude_nodes) == (SubDomain.INSUFFICIENT_EVIDENCE, (), ())
+    assert "came provably before every cause" in got.summary
+    near = [event("ECHO", "node-01", 0, source=Source.APPLOG), event("GPU_LOST", "node-02", 30)]
+    assert conclude_toy(near, ECHO_RELATION).sub_domain is SubDomain.GPU_HARDWARE
+
+
+def test_the_scheduler_that_saw_a_good_end_outranks_the_logs() -> None:
+    for symptom in ("OOM", "TIME_LIMIT"):
+        got = conclude_toy([event(symptom)], context={"scheduler_state": "COMPLETED", "exit_code": 0})
+        assert (got.terminal_state, got.sub_domain) == (TerminalState.COMPLETED, SubDomain.NONE)

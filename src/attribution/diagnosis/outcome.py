@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from attribution.contracts.context import ExecutionContext
-from attribution.contracts.vocabulary import Confidence, Role, SubDomain, TerminalState
+from attribution.contracts.vocabulary import Confidence, Role, Source, SubDomain, TerminalState
 from attribution.events.moment import SECOND, Order
 from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
 
@@ -135,8 +135,9 @@ def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Seque
 
 
 def _trouble_before(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:
-    """An effect that nothing explains and that came provably, by more than a minute, before every root."""
-    effects = [s for s in active if s.type.role is Role.EFFECT and s.type.ends_job in ENDS_JOB[:2]]
+    """What the job itself reported, nothing explains, and came provably, by over a minute, before every root."""
+    reported = [s for s in active if s.first.key.source is Source.APPLOG and s.type.role is Role.EFFECT]
+    effects = [s for s in reported if s.type.ends_job in ENDS_JOB[:2]]
     for effect in effects:
         if all(symptom_order(effect, root) is Order.BEFORE and _apart(effect, root) for root in roots):
             return effect
