@@ -14,8 +14,7 @@ help: ## list the commands
 setup: $(READY) ## prepare .venv (command .venv/bin/attribution)
 
 $(READY): requirements.lock pyproject.toml scripts/setup
-	@scripts/setup $(PYTHON) $(VENV)
-	@touch $@
+	@scripts/setup "$(PYTHON)" $(VENV)
 
 demo-once: setup ## diagnose every bundled sample and print the answers
 	@$(BIN)/python scripts/demo_once.py
