@@ -1,7 +1,6 @@
 """What was examined, and which causes could therefore not be tested."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.coverage import CoverageLine, Gap
@@ -9,7 +8,6 @@ from attribution.contracts.diagnosis import Untestable
 from attribution.contracts.vocabulary import Role, Source, Status, SubDomain
 from attribution.diagnosis.refinement import Refinement
 from attribution.events.event import Event
-from attribution.events.moment import Basis, Moment
 from attribution.extraction.extract import Extraction, StreamReport
 from attribution.rules.model import Catalog, Extractor, MetricExtractor, Rule, emitted_by
 
@@ -36,8 +34,8 @@ def _line(report: StreamReport, out_of_window: int) -> CoverageLine:
         reason=report.reason,
         lines=tally.lines,
         bytes=tally.bytes,
-        first_at=_instant(report.first),
-        last_at=_instant(report.last),
+        first_at=report.first.instant() if report.first else None,
+        last_at=report.last.instant() if report.last else None,
         gaps=_gaps(report),
         truncated=stream.truncated or tally.damage is not None,
         unreadable=tally.unreadable,
@@ -55,12 +53,6 @@ def _gaps(report: StreamReport) -> tuple[Gap, ...]:
             gaps.append(Gap(start=end, end=segment.offset))
         end = segment.offset + (segment.size or 0)
     return tuple(gaps)
-
-
-def _instant(moment: Moment | None) -> datetime | None:
-    if moment is None or moment.basis in {Basis.BOOT, Basis.YEARLESS}:
-        return None
-    return datetime.fromtimestamp(moment.us // 1_000_000, tz=UTC).replace(microsecond=moment.us % 1_000_000)
 
 
 def untestable(

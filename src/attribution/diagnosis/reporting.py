@@ -3,7 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from attribution.bundle.evidence import Evidence, StreamKey
 from attribution.contracts.diagnosis import (
@@ -39,7 +39,7 @@ from attribution.diagnosis.trace import Trace
 from attribution.diagnosis.window import attempt_window
 from attribution.diagnosis.wording import place_of, summary, why, would_decide
 from attribution.events.event import Device, Event
-from attribution.events.moment import SECOND, Basis, Moment, Order
+from attribution.events.moment import SECOND, Basis, Moment, Order, at_us
 from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
 from attribution.extraction.extract import Extraction
 from attribution.extraction.masking import mask
@@ -47,7 +47,6 @@ from attribution.rules.model import Catalog
 
 _MAX_EVIDENCE = 3
 _GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNTRUSTED = frozenset({Source.APPLOG, Source.FLIGHT_RECORDER})
 """Sources that the job itself writes: a line in them proves nothing against a node."""
 
@@ -136,7 +135,7 @@ def _cause(
         node=symptom.node,
         device=_device(symptom.device),
         rank=symptom.rank,
-        at=instant(symptom.first.moment),
+        at=_instant(symptom.first.moment),
         confidence=confidence,
         why=why(symptom, confidence, outcome, explained.get(symptom.id, 0)),
         rule=symptom.first.rule,
@@ -267,7 +266,7 @@ def _symptom(symptom: Symptom, refinement: Refinement) -> SymptomModel:
         status=SymptomStatus.DEMOTED if demotion else SymptomStatus.ACTIVE,
         demoted_by=demoted_by,
         count=symptom.count,
-        first_at=instant(symptom.first.moment),
+        first_at=_instant(symptom.first.moment),
         last_at=_instant_us(last, symptom.first.moment),
         evidence_ids=tuple(event.id for event in _cited(symptom, refinement)),
     )
@@ -295,7 +294,7 @@ def _evidence_item(event: Event) -> EvidenceModel:
         after=tuple(_context_line(line) for line in event.after[:10]),
         fields=dict(event.fields),
         rule=event.rule,
-        samples=tuple(SampleModel(at=_at(sample.us), value=sample.value) for sample in event.samples),
+        samples=tuple(SampleModel(at=at_us(sample.us), value=sample.value) for sample in event.samples),
     )
 
 
@@ -331,7 +330,7 @@ def _first_failure_model(first: Symptom) -> FirstFailure:
         symptom=first.name,
         node=first.node,
         rank=first.rank,
-        at=instant(first.first.moment),
+        at=_instant(first.first.moment),
         evidence_id=first.first.id,
     )
 
@@ -393,22 +392,17 @@ def _notes(refinement: Refinement) -> tuple[str, ...]:
 # --- small help ---------------------------------------------------------------------------------------------------
 
 
-def instant(moment: Moment | None) -> datetime | None:
-    """The reading as an instant, or None where it names none for sure."""
-    return _at(moment.us) if moment is not None and moment.basis is Basis.UTC else None
-
-
 def _shown_at(moment: Moment | None) -> datetime | None:
     """The reading as evidence shows it, beside its uncertainty: a zone-less one as if it were UTC."""
-    return _at(moment.us) if moment is not None and moment.basis in {Basis.UTC, Basis.LOCAL} else None
+    return at_us(moment.us) if moment is not None and moment.basis in {Basis.UTC, Basis.LOCAL} else None
 
 
 def _instant_us(us: int | None, like: Moment | None) -> datetime | None:
-    return _at(us) if us is not None and like is not None and like.basis is Basis.UTC else None
+    return at_us(us) if us is not None and like is not None and like.basis is Basis.UTC else None
 
 
-def _at(us: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=us)
+def _instant(moment: Moment | None) -> datetime | None:
+    return moment.instant() if moment is not None else None
 
 
 def _device(device: Device | None) -> DeviceModel | None:

@@ -1,11 +1,11 @@
 """When the attempt ran: as the context says, else as far as its own logs show."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Source
-from attribution.events.moment import SECOND, Basis, Moment
+from attribution.events.moment import SECOND, Basis, Moment, at_us
 from attribution.extraction.extract import Extraction
 
 EARLIEST = timedelta(days=1)
@@ -29,9 +29,10 @@ def with_window(context: ExecutionContext, extraction: Extraction) -> ExecutionC
         return context
     found: dict[str, datetime] = {}
     if context.started_at is None:
-        found["started_at"] = _instant(window[0]) - EARLIEST
+        found["started_at"] = at_us(window[0]) - EARLIEST
     if context.ended_at is None:
-        found["ended_at"] = max(_instant(window[1]), found.get("started_at", _instant(window[1])))
+        end = at_us(window[1])
+        found["ended_at"] = max(end, context.started_at or end)
     return context.model_copy(update=found) if found else context
 
 
@@ -41,7 +42,3 @@ def _utc(moments: Iterable[Moment | None]) -> list[int]:
 
 def _us(instant: datetime) -> int:
     return round(instant.timestamp() * SECOND)
-
-
-def _instant(us: int) -> datetime:
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)

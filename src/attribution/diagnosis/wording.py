@@ -86,20 +86,8 @@ def would_decide(
         for gap in missing[:3]:
             assert gap.source is not None
             where = f" of {words.listed(gap.nodes)}" if gap.nodes else ""
-            parts.append(f"the {_SOURCE_WORDS[gap.source.value]}{where}")
+            parts.append(f"the {words.SOURCES[gap.source]}{where}")
         return f"{words.listed(parts, 3, 'or')}{when}"
     if outcome.sub_domain is SubDomain.AMBIGUOUS:
         return "time stamps that order the causes: logs with an offset from UTC, or clocks known to agree"
     return f"more of the job's own log{when}: the lines before the first of these"
-
-
-_SOURCE_WORDS = {
-    "applog": "application logs",
-    "syslog": "system logs",
-    "scheduler": "scheduler's record",
-    "node_metrics": "node metrics",
-    "network_metrics": "network metrics",
-    "fabric_manager": "Fabric Manager log",
-    "bmc": "BMC event log",
-    "flight_recorder": "NCCL flight recorder dumps",
-}

@@ -5,7 +5,10 @@ line without an offset is known to the second on its own node, and not at all ag
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from enum import Enum
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 SECOND = 1_000_000
 """Microseconds. All instants inside the engine are integers of microseconds."""
@@ -43,6 +46,10 @@ class Moment:
         """The middle of what is known, to sort by: a line known to the second stands between lines known better."""
         return self.us + self.width_us // 2
 
+    def instant(self) -> datetime | None:
+        """The reading as a point in time, or None where it names none for sure."""
+        return at_us(self.us) if self.basis is Basis.UTC else None
+
     def uncertainty_us(self) -> int | None:
         """How far the true instant may lie from `us`, either way; None where there is no bound."""
         if self.inherited or self.basis in {Basis.YEARLESS, Basis.BOOT}:
@@ -52,6 +59,11 @@ class Moment:
     def shifted(self, offset_us: int) -> "Moment":
         """The same reading on a clock that is `offset_us` ahead."""
         return Moment(self.us + offset_us, self.width_us, self.basis, self.inherited)
+
+
+def at_us(us: int) -> datetime:
+    """Microseconds since 1970 as a point in time."""
+    return _EPOCH + timedelta(microseconds=us)
 
 
 class Order(Enum):
