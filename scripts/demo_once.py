@@ -1,12 +1,12 @@
 """Diagnoses every bundled sample and prints the answers, as the command line would."""
 
-import shutil
 import sys
 import time
 from pathlib import Path
 
 from attribution.bundle.reader import open_bundle
 from attribution.cli.catalog import load_rules
+from attribution.cli.diagnose import columns
 from attribution.diagnosis.engine import diagnose
 from attribution.presentation import text
 
@@ -17,7 +17,7 @@ def main() -> int:
     """Answer 0 if every sample got a diagnosis."""
     started = time.perf_counter()
     rules = load_rules()
-    width = max(60, min(shutil.get_terminal_size((80, 24)).columns, 120))
+    width = columns(None)
     samples = sorted(path for path in SAMPLES.iterdir() if path.is_dir())
     for sample in samples:
         print(f"$ attribution diagnose samples/{sample.name}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Role, SubDomain
-from attribution.diagnosis.causality import Edge, Explained, edges, explain
+from attribution.diagnosis.causality import Explained, edges, explain
 from attribution.diagnosis.trace import ABSTAINED, FAILED, FIRED, NOT_APPLICABLE, OVERRULED, Trace
 from attribution.events.event import Event
 from attribution.events.symptom import Symptom
@@ -31,7 +31,6 @@ class Refinement:
     """Where the refinement stands. Symptoms are never removed: `demoted` says which were set aside, and why."""
 
     symptoms: dict[str, Symptom]
-    edges: tuple[Edge, ...]
     explained: Explained
     demoted: dict[str, Demotion] = field(default_factory=dict)
     notes: list[tuple[str, Note]] = field(default_factory=list)
@@ -61,8 +60,7 @@ class _Ballot:
 
 def begin(symptoms: Sequence[Symptom], catalog: Catalog, context: ExecutionContext) -> Refinement:
     """The state before any decision: all symptoms stand, and it is known which explain which."""
-    found = edges(symptoms, catalog, context)
-    return Refinement({s.id: s for s in symptoms}, found, explain(symptoms, found))
+    return Refinement({s.id: s for s in symptoms}, explain(symptoms, edges(symptoms, catalog, context)))
 
 
 def refine(

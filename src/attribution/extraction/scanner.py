@@ -136,7 +136,6 @@ class _Scanner:
         self._rules = rules
         self._clock = clock
         self._names = names
-        self._limits = limits
         self._scan = Scan()
         self._keeper = Keeper(limits)
         self._occurrences: dict[tuple[bytes, str], int] = {}

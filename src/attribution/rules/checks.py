@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from attribution.contracts.errors import Problem, nearest
 from attribution.rules import literals as proof
 from attribution.rules import notation
+from attribution.rules.api import expand
 from attribution.rules.model import (
     Catalog,
     Extractor,
@@ -120,8 +121,8 @@ def _relations_have_no_cycle(catalog: Catalog) -> Iterator[Problem]:
     for relation in catalog.relations:
         if relation.order == "earlier":
             continue
-        for cause in _expand(relation.causes, catalog):
-            for effect in _expand(relation.effects, catalog):
+        for cause in expand(relation.causes, catalog.tags):
+            for effect in expand(relation.effects, catalog.tags):
                 if cause != effect:
                     edges.setdefault(cause, set()).add(effect)
                     by_edge[cause, effect] = relation
@@ -158,7 +159,3 @@ def _circles(edges: Mapping[str, set[str]]) -> Iterator[tuple[str, ...]]:
                 break
             ways += [(*way, effect) for effect in further if effect not in reached]
             reached.update(further)
-
-
-def _expand(names: Iterable[str], catalog: Catalog) -> list[str]:
-    return [n for name in names for n in (catalog.tags.get(name[4:], ()) if name.startswith("tag:") else (name,))]
