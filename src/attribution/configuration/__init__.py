@@ -1,0 +1,1 @@
+"""Settings in layers: file, then environment, then flags; and their reference."""

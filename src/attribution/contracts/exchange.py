@@ -1,0 +1,127 @@
+"""What the Service and its clients say to each other over HTTP (version 2), beside the contracts they carry."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from attribution.contracts.base import Instant, Lenient, Strict
+from attribution.contracts.coverage import CoverageLine
+from attribution.contracts.diagnosis import CatalogIdentity, Diagnosis
+from attribution.contracts.observation import Observation
+from attribution.contracts.vocabulary import Action, Role, SubDomain
+
+MEDIA_NDJSON = "application/x-ndjson"
+"""Media type of a batch that carries one Observation a line."""
+
+MEDIA_PROBLEM = "application/problem+json"
+"""Media type of every answer that is an error (RFC 9457)."""
+
+
+class ObservationBatch(Strict):
+    """Body of `POST /v2/attributors/{id}/observations` as JSON; as NDJSON it is one Observation a line."""
+
+    observations: tuple[Observation, ...]
+
+
+class SessionOpened(Lenient):
+    """Answer to `POST /v2/attributors`, whose body is the ExecutionContext."""
+
+    attributor_id: str
+    expires_at: Instant = Field(description="when the session ends unless a call renews it")
+    catalog: CatalogIdentity
+
+
+class ObservationAnswer(Lenient):
+    """What became of one observation of a batch."""
+
+    index: int = Field(ge=0, description="0-based position in the batch")
+    digest: str | None = Field(default=None, description="names the observation; missing if it could not be read")
+    outcome: Literal["accepted", "duplicate", "rejected"]
+    reason: str | None = Field(default=None, description="why it was rejected, one sentence")
+
+
+class BatchAnswer(Lenient):
+    """What became of a batch. What is accepted or duplicate is durable before this is sent."""
+
+    accepted: int
+    duplicate: int
+    rejected: int
+    observations: tuple[ObservationAnswer, ...]
+
+
+class Attribution(Lenient):
+    """The diagnosis over everything accepted so far. `revision` grows only when the diagnosis changes."""
+
+    revision: int = Field(ge=1)
+    diagnosis: Diagnosis
+
+
+class SessionState(Lenient):
+    """What a session holds."""
+
+    attributor_id: str
+    workload_id: str
+    attempt: int
+    cluster: str | None = None
+    tenant: str | None = None
+    created_at: Instant
+    expires_at: Instant
+    observations: int = Field(description="accepted so far")
+    bytes: int = Field(description="of their bodies, decoded")
+    revision: int = Field(description="of the last diagnosis; 0 before the first")
+    coverage: tuple[CoverageLine, ...] = ()
+
+
+class RuleDescription(Lenient):
+    """One rule as `attribution explain` tells it."""
+
+    id: str
+    name: str
+    kind: str
+    status: str
+    since: str
+    summary: str
+    why: str
+    misses: str
+    next_step: str
+    printed_by: dict[str, str] | None = None
+    emits: tuple[str, ...] = ()
+
+
+class SymptomDescription(Lenient):
+    """One symptom of the registry."""
+
+    name: str
+    role: Role
+    sub_domain: SubDomain | None = None
+    meaning: str
+    actions: tuple[Action, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+class CatalogSnapshot(Lenient):
+    """Everything the loaded catalog says of itself; the same digest always has the same content."""
+
+    catalog: CatalogIdentity
+    rules: tuple[RuleDescription, ...]
+    symptoms: tuple[SymptomDescription, ...]
+
+
+class ProblemItem(Lenient):
+    """One thing that is wrong with a request: where, what, and what to do."""
+
+    place: str
+    code: str
+    message: str
+    remedy: str = ""
+
+
+class ProblemDetails(Lenient):
+    """The one shape of every error answer (RFC 9457)."""
+
+    type: str = Field(description="names the kind of problem; stable")
+    title: str
+    status: int = Field(ge=400, le=599)
+    detail: str
+    instance: str | None = None
+    problems: tuple[ProblemItem, ...] = ()

@@ -1,0 +1,1 @@
+"""Read-only pages over the store, each with a JSON twin."""

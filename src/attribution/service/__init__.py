@@ -1,0 +1,1 @@
+"""The Attribution Service: an HTTP API around the engine."""

@@ -1,0 +1,1 @@
+"""Sessions, results, reports and catalog snapshots in SQLite or PostgreSQL."""
