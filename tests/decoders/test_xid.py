@@ -93,22 +93,6 @@ def test_the_driver_names_the_earlier_xid() -> None:
     assert line.detail == "channel 0x00000010"
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("0000:1B:00", "0000:1b:00"),
-        ("00000000:86:00.0", "0000:86:00"),
-        ("PCI:0018:01:00", "0018:01:00"),
-        ("86:00.0", "0000:86:00"),
-        ("00012345:01:00.0", "12345:01:00"),
-        ("GPU-b6c3b2be", None),
-        ("", None),
-    ],
-)
-def test_addresses(text: str, expected: str | None) -> None:
-    assert xid.normalise_pci(text) == expected
-
-
 def test_both_pattern_engines_agree() -> None:
     fast = re2.compile(xid.PATTERN)
     for text, _ in FORMS:
@@ -131,7 +115,6 @@ def test_no_text_of_a_code_raises(code: int, body: str) -> None:
 @given(st.text(max_size=300))
 def test_no_text_raises(text: str) -> None:
     xid.parse(text)
-    xid.normalise_pci(text)
     nvlink_xid74.decode(text, xid74())
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from attribution.events.moment import SECOND, Basis, Moment
 from attribution.extraction.clock import ClockRules
-from attribution.extraction.lines import Line, is_partial, peel
+from attribution.extraction.lines import Line, peel
 
 RULES = ClockRules()
 ZONED = ClockRules(zone=0, year=2025)
@@ -283,20 +283,6 @@ def test_the_first_utc_stamp_is_the_moment_else_the_first(text: str, rules: Cloc
 def test_a_writer_is_the_same_at_any_time() -> None:
     writers = {peel(f"[pod/w-0/c] 2025-01-21T04:41:{n:02}Z stderr F [rank1]: x", RULES).writer for n in range(60)}
     assert writers == {"pod/w-0/c stderr rank1"}
-
-
-PARTIAL = [
-    ("2025-01-21T04:41:44.283302Z stderr P text", True),
-    ("2025-01-21T04:41:44.283302+02:00 stdout P text", True),
-    ("2025-01-21T04:41:44.283302Z stderr F text", False),
-    ("2025-01-21T04:41:44.283302Z stderr Pending", False),
-    ("text", False),
-]
-
-
-@pytest.mark.parametrize(("text", "partial"), PARTIAL)
-def test_a_container_record_says_that_it_goes_on(text: str, partial: bool) -> None:
-    assert is_partial(text) is partial
 
 
 PIECES = st.lists(

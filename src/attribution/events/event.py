@@ -1,20 +1,18 @@
 """An Event is a fact read from evidence, with time, place and a pointer back to the raw line."""
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from attribution.bundle.evidence import StreamKey
 from attribution.contracts.vocabulary import DeviceKind
 from attribution.events.moment import Basis, Moment, Order, order
+from attribution.events.pci import normal_pci
 
 SortKey = tuple[int, int, str, str, int, str, int, str, str]
 
 _CLOCK_RANK = {Basis.UTC: 0, Basis.LOCAL: 0, Basis.YEARLESS: 1, Basis.BOOT: 2}
 """Readings that say a date come first in lists."""
-
-_PCI = re.compile(r"^(?:(?P<domain>[0-9a-f]{4,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})(?:\.[0-7])?$")
 
 NO_FIELDS: tuple[tuple[str, str], ...] = ()
 
@@ -31,21 +29,13 @@ class Device:
         """A device from its ids; those that are None are left out, a `pci` is brought to the form of Xid lines."""
         given = {name: str(value) for name, value in ids.items() if value is not None}
         if "pci" in given:
-            given["pci"] = normal_pci(given["pci"])
+            given["pci"] = normal_pci(given["pci"]) or given["pci"]
         pairs = tuple(sorted(given.items()))
         return Device(DeviceKind(kind), pairs)
 
     def get(self, name: str) -> str | None:
         """One id, or None."""
         return dict(self.ids).get(name)
-
-
-def normal_pci(address: str) -> str:
-    """A PCI address as Xid lines write it, `0000:1b:00`: four digits of domain, no function, lower case."""
-    match = _PCI.match(address.strip().lower())
-    if not match:
-        return address
-    return f"{(match['domain'] or '0000')[-4:]:0>4}:{match['bus']}:{match['device']}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,10 +56,6 @@ class Moment:
             return None
         return self.width_us + (UNKNOWN_ZONE if self.basis is Basis.LOCAL else 0)
 
-    def shifted(self, offset_us: int) -> "Moment":
-        """The same reading on a clock that is `offset_us` ahead."""
-        return Moment(self.us + offset_us, self.width_us, self.basis, self.inherited)
-
 
 def at_us(us: int) -> datetime:
     """Microseconds since 1970 as a point in time."""

@@ -61,11 +61,6 @@ def peel(text: str, rules: ClockRules) -> Line:
     return peeling.line()
 
 
-def is_partial(text: str) -> bool:
-    """Whether the line is a container record that the next record of its stream continues."""
-    return _PARTIAL.match(text) is not None
-
-
 @dataclass(slots=True)
 class _Peeling:
     """How far the prefixes of one line have been read, and what they told so far.
@@ -181,7 +176,6 @@ _HEADERS = {
 }
 # the kernel prints no log header, but does begin messages with `WARNING:`
 _KERNEL_FORMS = frozenset({"dmesg", "wall dmesg", "kmsg", "elapsed"})
-_PARTIAL = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,18}(?:Z|[+-]\d\d:\d\d) (?:stdout|stderr) P(?: |:|$)", re.ASCII)
 
 
 # --- layers ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from attribution.contracts.context import ExecutionContext
-from attribution.events.event import Device, normal_pci
+from attribution.events.event import Device
+from attribution.events.pci import normal_pci
 from attribution.rules.api import Annotate, EventDecision, EventView, FilterStage, event_filter
 
 
@@ -37,7 +38,7 @@ def _known(context: ExecutionContext) -> dict[tuple[str | None, str | None], tup
         owners = sorted(node.ranks) if len(node.ranks) == len(gpus) else []
         for position, gpu in enumerate(gpus):
             if gpu.pci:
-                found[node.name, normal_pci(gpu.pci)] = (gpu.index, owners[position] if owners else None)
+                found[node.name, normal_pci(gpu.pci) or gpu.pci] = (gpu.index, owners[position] if owners else None)
     return found
 
 

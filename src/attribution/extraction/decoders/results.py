@@ -49,9 +49,6 @@ IBV_STATUS = _table(
 )
 """Work completion status of InfiniBand verbs (NCCL: `status=12`)."""
 
-IBV_ECHOES = frozenset({5})
-"""Statuses that only follow another failure of the same queue pair."""
-
 MLX5_VENDOR_ERROR = _table(
     (
         (0x81, "TRANSPORT_RETRY_EXCEEDED", "no acknowledgement after all retries"),
@@ -154,9 +151,6 @@ SIGNALS = {
     31: "SIGSYS",
 }
 
-CRASH_SIGNALS = frozenset({"SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGSEGV", "SIGSYS"})
-"""Signals that a process brings on itself."""
-
 _LAST_SIGNAL = 64
 
 
@@ -171,11 +165,6 @@ class Ending:
     @property
     def failed(self) -> bool:
         return self.signal is not None or bool(self.exit_code)
-
-    @property
-    def crashed(self) -> bool:
-        """Whether the process fell by its own doing, not by a kill from elsewhere."""
-        return self.name in CRASH_SIGNALS
 
 
 def ending(code: int, signal: int | None = None) -> Ending:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from attribution.events.pci import normal_pci
+
 
 def pattern(code: str = "[0-9]{1,4}") -> str:
     """The line, for RE2 and `re` alike, with the pattern that its code must match.
@@ -32,7 +34,6 @@ MAX_DETAIL = 400
 """Characters of the message's own text that are kept."""
 
 _LINE = re.compile(PATTERN)
-_PCI = re.compile(r"^(?:PCI:)?(?:([0-9A-Fa-f]{1,8}):)?([0-9A-Fa-f]{2}):([0-9A-Fa-f]{2})(?:\.[0-9A-Fa-f])?$")
 _PROCESS = re.compile(r"^pid=(?P<pid>'?<[^>,]{0,20}>'?|[0-9]{1,10}), ?(?:name=(?P<name>[^,]{0,64}), ?)?")
 _PREVIOUS = re.compile(r" ?caused by previous Xid (?P<code>[0-9]{1,4})")
 
@@ -56,15 +57,6 @@ class XidLine:
     pieces: Mapping[str, str]
 
 
-def normalise_pci(text: str) -> str | None:
-    """A PCI address as `0000:1b:00`: lower case, domain of four digits (more only if it needs them), no function."""
-    match = _PCI.match(text.strip())
-    if not match:
-        return None
-    domain = (match[1] or "").lower().lstrip("0").rjust(4, "0")
-    return f"{domain}:{match[2].lower()}:{match[3].lower()}"
-
-
 def parse(text: str) -> XidLine | None:
     """The Xid that a line holds, or None if it holds none. Raises nothing."""
     match = _LINE.search(text)
@@ -73,7 +65,7 @@ def parse(text: str) -> XidLine | None:
 
 def parse_groups(groups: Mapping[str, str | None]) -> XidLine | None:
     """The Xid of the named groups of PATTERN."""
-    code, pci = groups.get("code"), normalise_pci(groups.get("pci") or "")
+    code, pci = groups.get("code"), normal_pci(groups.get("pci") or "")
     if not code or not pci:
         return None
     pid, process, body = _process(groups.get("rest") or "")
@@ -185,7 +177,7 @@ _CHANNEL_CODES = frozenset({8, 11, 25, 32, 37, 38, 39, 40, 41, 43, 44, 45, 68, 6
 _CLEAN: dict[str, Callable[[str], str]] = {
     "channel": lambda value: f"0x{int(value, 16):x}",
     "address": lambda value: f"0x{int(value.replace('_', ''), 16):x}" if value.strip("0x_") else "0x0",
-    "remote": lambda value: normalise_pci(value.rstrip(".:")) or value,
+    "remote": lambda value: normal_pci(value.rstrip(".:")) or value,
     "recovery_value": lambda value: str(int(value, 16)),
     "memory": str.lower,
     "exception": lambda value: value.strip(),
