@@ -50,6 +50,7 @@ bench: setup ## measure the scanner beside grep and ripgrep
 lock: ## resolve the dependencies anew (needs uv)
 	uv lock --python 3.11
 	uv export --all-groups --no-emit-project --no-header --no-annotate --format requirements.txt > requirements.lock
+	uv export --no-dev --no-emit-project --no-header --no-annotate --format requirements.txt > deploy/requirements.lock
 	rm uv.lock
 
 clean: ## remove what setup made
