@@ -116,7 +116,12 @@ def test_contexts_that_contradict_themselves_are_refused(change: dict[str, Any],
     ("change", "same"),
     [
         ({}, True),
-        ({"status": "partial", "reason": "x", "first_line": 3, "clock": None}, True),
+        ({"window": None}, True),
+        ({"status": "partial"}, False),
+        ({"reason": "x"}, False),
+        ({"first_line": 3}, False),
+        ({"clock": None}, False),
+        ({"truncated": True}, False),
         ({"source": "applog"}, False),
         ({"node": None}, False),
         ({"rank": 0}, False),
@@ -125,7 +130,12 @@ def test_contexts_that_contradict_themselves_are_refused(change: dict[str, Any],
         ({"body": "line"}, False),
     ],
 )
-def test_a_digest_covers_place_and_body(change: dict[str, Any], same: bool) -> None:
+def test_a_digest_covers_all_that_a_diagnosis_rests_on(change: dict[str, Any], same: bool) -> None:
     one, other = Observation.model_validate(OBSERVATION), Observation.model_validate({**OBSERVATION, **change})
     assert (one.digest == other.digest) is same
     assert len(one.digest) == 32
+
+
+def test_a_digest_can_be_had_of_any_text() -> None:
+    hostile = Observation(source="applog", node="\ud800", stream="\0", reason="\ud800", body="\udfff")
+    assert len(hostile.digest) == 32

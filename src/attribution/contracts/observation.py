@@ -49,8 +49,18 @@ class Observation(Strict):
 
     @cached_property
     def digest(self) -> str:
-        """Names the content: source, node, rank, stream, offset and body. 32 hexadecimal digits."""
-        place = (self.source, self.node, self.rank, self.stream, self.offset)
-        digest = hashlib.blake2b(repr(place).encode(), digest_size=16)
+        """Names the content: where it stands, its body, how to read it and what was said of it. 32 hexadecimal digits.
+
+        Only the window that was asked for is left out: it changes nothing that a diagnosis says.
+        """
+        clock = self.clock and (
+            self.clock.zone,
+            self.clock.year,
+            self.clock.boot_time and self.clock.boot_time.isoformat(),
+        )
+        place = (self.source.value, self.node, self.node_is_guess, self.rank, self.stream, self.offset)
+        reading = (self.format.value, self.first_line, clock)
+        told = (self.truncated, self.status.value, self.reason)
+        digest = hashlib.blake2b(repr((place, reading, told)).encode(), digest_size=16)
         digest.update(self.body.encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
