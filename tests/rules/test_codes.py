@@ -16,7 +16,7 @@ from attribution.extraction.ruleset import RuleSets
 from attribution.rules.codes import ADVICE, CODES
 from attribution.rules.loader import load_catalog
 
-from tests.rules.toys import BAD, GOOD, PYTHON, Files
+from tests.rules.toys import BAD, BLAST, GOOD, PYTHON, Files, relation, swapped
 
 GOLDEN = Path(__file__).parent / "golden"
 FOLDERS = {
@@ -63,3 +63,29 @@ def test_every_bad_folder_and_every_golden_file_has_a_code() -> None:
 def test_nothing_is_told_of_good_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert told({"a.yaml": GOOD, "b.py": PYTHON}) == []
+
+
+@pytest.mark.parametrize("file", ["a.yaml", "b.yaml"])
+def test_one_declaration_is_enough_for_two_rules_on_the_same_lines(
+    file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {"a.yaml": GOOD, "b.yaml": BLAST}
+    other = {"a.yaml": "TOY003", "b.yaml": "TOY001"}[file]
+    files[file] = swapped(files[file], "  - name: fires\n", f"  - name: fires\n    also: {other}\n")
+    assert told(files) == []
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"b.yaml": BLAST.replace("emit:", "generic: true\nemit:")},
+        {"b.yaml": BLAST, "r.yaml": relation("REL001", "one", "BOOM", "BLAST")},
+    ],
+    ids=["generic", "relation"],
+)
+def test_what_the_catalog_settles_needs_no_declaration(
+    more: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "R022" not in {problem.code for problem in told({"a.yaml": GOOD, **more})}

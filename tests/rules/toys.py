@@ -137,6 +137,7 @@ def lock(**revisions: int) -> str:
 Files = Mapping[str, str | bytes]
 
 TWO = PYTHON + PYTHON[PYTHON.index("@extractor") :].replace("def bang", "def bung")
+BLAST = swapped(GOOD.replace("BOOM", "BLAST"), "TOY001", "TOY003", "toy-boom", "toy-blast")
 OWN_SYMPTOM = """\
 from attribution.contracts.vocabulary import Role
 from attribution.events.symptom import SymptomType
@@ -219,7 +220,7 @@ BAD: list[tuple[str, Files]] = [
     ("R020", good("literals: ['boom: ']", "literals: ['boom: ', 'a boom: ']")),
     ("R021", good(r"(?P<what>\w+)", r"(?P<what>\w+)(?:.{0,999}x.{0,999}y)?")),
     ("R021 Python", python(r"bang: \w", r"bang: \w(?:.{0,999}x.{0,999}y)?")),
-    ("R022", {**good(), "b.yaml": swapped(GOOD.replace("BOOM", "BLAST"), "TOY001", "TOY003", "toy-boom", "toy-blast")}),
+    ("R022", {**good(), "b.yaml": BLAST}),
     ("R023", good("  - name: fires\n", "  - name: fires\n    also: TOY009\n")),
     ("R024", good(r"pattern: 'boom: (?P<what>\w+)'", r"pattern: ['boom: (?P<what>\w+)', 'boom: d', 'boom: !']")),
     ("R024 Python", python(r'pattern=r"bang: \w"', r'pattern=[r"bang: \w", r"bang: !"]')),
@@ -244,6 +245,7 @@ BAD: list[tuple[str, Files]] = [
     ("R033 status", python('since="0.1.0",', 'since="0.1.0",\n    status="stabel",')),
     ("R034 yml", {**good(), "b.yml": GOOD}),
     ("R034 backup", {**good(), "a.yaml.orig": GOOD, ".hidden/x.txt": "x", "README.md": "x", "Makefile": "x"}),
+    ("R036", good("'boom: (?P<what>\\w+)'", "'^boom: (?P<what>\\w+)$'", "boom: ?", "the boom: ?")),
     ("R035 missing and extra", good("BOOM what=disk", "BOOM what=link")),
     ("R035 raises", python('yield Finding("BOOM")', "raise KeyError(match)")),
 ]

@@ -49,14 +49,29 @@ def loosenings(catalog: Catalog) -> Iterator[Problem]:
     """Pieces of patterns that no case needs: alternatives (R025), and what could be looser (R026). Advice.
 
     A piece is needed if without it a case that fires no longer does, or says something else, or a line that must not
-    fire would.
+    fire would. A negative case that needs no piece at all is told too (R036).
     """
     for rule in catalog.extractors:
         seen = _exercise(rule)
+        looser: list[Any] = list(seen.compiled)
         for number, pattern in enumerate(rule.patterns):
-            for cut in cuts(pattern) if number in seen.decided else ():
-                if not _is_needed(seen, number, cut):
+            for cut in cuts(pattern):
+                try:
+                    other = compile_pattern(cut.pattern)
+                except re2.error:  # what is left is no pattern
+                    continue
+                if number in seen.decided and not _is_needed(seen, number, cut, other):
                     yield _advice(rule, number, cut)
+                if cut.loosens:
+                    looser.append(other)
+        yield from _far_misses(rule, looser)
+
+
+def _far_misses(rule: Extractor, looser: Sequence[Any]) -> Iterator[Problem]:
+    for number, case in enumerate(rule.info.cases):
+        if case.negative and not any(pattern.search(text) for text in messages(case, rule) for pattern in looser):
+            message = f"has a negative case `{case.name}` of {rule.info.id}, which no single loosening would let fire"
+            yield Problem(rule.info.at("cases", number, "given"), "R036", message, "bring it nearer to what fires")
 
 
 def _advice(rule: Extractor, number: int, cut: Cut) -> Problem:
@@ -70,11 +85,7 @@ def _advice(rule: Extractor, number: int, cut: Cut) -> Problem:
     return Problem(place, "R025", message, "add a line with it, or remove it")
 
 
-def _is_needed(seen: _Exercised, number: int, cut: Cut) -> bool:
-    try:
-        other = compile_pattern(cut.pattern)
-    except re2.error:  # what is left is no pattern
-        return True
+def _is_needed(seen: _Exercised, number: int, cut: Cut, other: Any) -> bool:
     if not all(_says_the_same(seen.compiled[number], other, text) for text in seen.decided[number]):
         return True
     return cut.loosens and any(other.search(text) for text in seen.quiet)

@@ -33,7 +33,7 @@ from attribution.rules.api import (
     Note,
     SetContext,
 )
-from attribution.rules.model import Extractor, Filter, MetricExtractor, Refiner, Relation, Rule
+from attribution.rules.model import Extractor, Filter, MetricExtractor, Refiner, Relation, Rule, RuleInfo
 from attribution.rules.notation import CASE_EPOCH_US, DecisionLine, EventDecisionLine, Fact, RawLine
 from attribution.rules.schema import CaseModel
 
@@ -153,9 +153,9 @@ def _others(
     if case.negative or not own:
         return
     others = [event for event in events if event.rule not in {info.id, "case"}]
-    for id in sorted({event.rule for event in others} - set(case.also)):
+    for id in sorted({event.rule for event in others}):
         theirs = [event for event in others if event.rule == id]
-        if not _is_settled(rules, own, theirs, context):
+        if not _is_declared(rules, info, id) and not _is_settled(rules, own, theirs, context):
             names = ", ".join(sorted({event.symptom for event in theirs}))
             message = f"has a case `{case.name}` of {info.id} whose lines make {id} find {names} too"
             remedy = f"make one of the two narrower, relate their symptoms, or say `also: {id}` in the case"
@@ -165,6 +165,13 @@ def _others(
             f"has a case `{case.name}` of {info.id} that names {id} under `also`, which does not fire on its lines"
         )
         yield Problem(info.at("cases", number, "also"), "R023", message, "remove it")
+
+
+def _is_declared(rules: RuleSets, info: RuleInfo, id: str) -> bool:
+    """Whether a case of either rule names the other under `also`; an operator's rule thus speaks for a shipped one."""
+    other = rules.catalog.rule(id)
+    back = other is not None and any(info.id in case.also for case in other.info.cases)
+    return back or any(id in case.also for case in info.cases)
 
 
 def _is_settled(rules: RuleSets, own: Sequence[Event], theirs: Sequence[Event], context: ExecutionContext) -> bool:

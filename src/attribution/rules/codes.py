@@ -44,8 +44,9 @@ CODES = {
     "R033": "The name or status of a Python rule is none of the allowed form.",
     "R034": "A file of a rule folder is of a type that is not read.",
     "R035": "A case does not hold.",
+    "R036": "A negative case is far from firing: no single loosening of a pattern would let it (advice).",
 }
 """Code -> what it means."""
 
-ADVICE = frozenset({"R025", "R026"})
+ADVICE = frozenset({"R025", "R026", "R036"})
 """Codes that `attribution rules check --loosening` tells and that refuse nothing."""
