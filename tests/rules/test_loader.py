@@ -135,3 +135,10 @@ def test_an_empty_folder_is_told_although_the_rest_was_checked_before(load: Load
     Path("nothing").mkdir()
     with pytest.raises(ConfigurationError, match="nothing: R001 holds no rules"):
         load_catalog([Path("rules"), Path("nothing")], cache=cache)
+
+
+def test_a_link_to_nothing_is_an_error(load: Load) -> None:
+    Path("rules").mkdir()
+    Path("rules/b.yaml").symlink_to("nowhere.yaml")
+    with pytest.raises(ConfigurationError, match=r"rules/b\.yaml: R001 cannot be read: No such file"):
+        load({"a.yaml": GOOD})

@@ -52,6 +52,12 @@ def test_runs_of_fixed_text_are_widened_if_long_enough() -> None:
     assert of(r"abc\d", "fixed text") == []
 
 
+def test_an_ending_that_must_be_there_goes() -> None:
+    assert of(r"error: (?P<code>\d+)", "ending") == [(r"(?P<code>\d+)", "error: ")]
+    for pattern in (r"error: \d*", r"error: (?:\d)?", r"\d error", r"error: \d$", "a|b", r"\d"):
+        assert of(pattern, "ending") == []
+
+
 def test_every_cut_of_a_shipped_pattern_is_a_pattern() -> None:
     for rule in load_rules().catalog.extractors:
         for pattern in rule.patterns:

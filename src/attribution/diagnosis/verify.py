@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from attribution.bundle.evidence import Evidence, EvidenceStream, StreamKey, text_segment
 from attribution.contracts.context import ExecutionContext
@@ -60,13 +61,20 @@ def verify_rule(rules: RuleSets, rule: Rule) -> Iterator[Problem]:
             lines = tuple(_differences(rules, rule, case, events, context))
             if isinstance(rule, Extractor | MetricExtractor):
                 yield from _others(rules, rule, number, events, context)
-        except (notation.NotationError, ValidationError, KeyError) as error:
+        except ValidationError as error:
+            lines = tuple(f"cannot be run: `context` has {_wrong(item)}" for item in error.errors())
+        except (notation.NotationError, KeyError) as error:
             lines = (f"cannot be run: {error}",)
         except Exception as error:  # a rule that raises fails its case
             lines = (f"raised {type(error).__name__}: {error}",)
         if lines:
             told = "".join(f"\n    {line}" for line in lines)
             yield Problem(place, "R035", f"has a case `{case.name}` of {rule.info.id} that does not hold:{told}")
+
+
+def _wrong(item: ErrorDetails) -> str:
+    name, message = ".".join(map(str, item["loc"])), item["msg"]
+    return f"`{name}`: {message[:1].lower()}{message[1:]}"
 
 
 def _differences(

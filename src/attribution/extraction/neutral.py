@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from attribution.contracts import documents
 from attribution.contracts.errors import Problem
 from attribution.extraction.masking import mask
 from attribution.rules.model import Catalog
@@ -67,11 +68,13 @@ def not_neutral(catalog: Catalog) -> Iterator[Problem]:
     """The cases of a catalog that hold what is not neutral (R029), one problem for each line and find."""
     for rule in catalog.rules:
         for number, case in enumerate(rule.info.cases):
-            for row, line in enumerate(case.given.splitlines()):
-                for find in finds(line):
+            texts: list[tuple[documents.Path, str]] = [(("context",), str(dict(case.context)))]
+            texts += [(("given", row), line) for row, line in enumerate(case.given.split("\n"))]
+            for path, text in texts:
+                for find in finds(text):
                     message = f"has a case `{case.name}` with {find.what}: `{find.text}`"
                     remedy = "write node-01, 10.0.0.1, /home/user, host.example.org, or a value that is plainly made up"
-                    yield Problem(rule.info.at("cases", number, "given", row), "R029", message, remedy)
+                    yield Problem(rule.info.at("cases", number, *path), "R029", message, remedy)
 
 
 def _is_public(text: str) -> bool:

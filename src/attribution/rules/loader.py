@@ -129,7 +129,8 @@ def _files_of(folder: Path) -> Iterator[_File]:
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in inner.parts)
-        if not hidden and path.is_file() and path.suffix not in _NOTES and inner.as_posix() != LOCK_NAME:
+        found = path.is_file() or not path.exists()  # a link to nothing cannot be read, and that is told
+        if not hidden and found and path.suffix not in _NOTES and inner.as_posix() != LOCK_NAME:
             yield _File(folder, path, inner.as_posix(), _bytes_of(path))
 
 

@@ -1,4 +1,4 @@
-"""A pattern may be cut where it can be read apart: an alternative, an optional piece, an anchor, a run of words.
+"""A pattern may be cut where it can be read apart: an alternative, an optional piece, an anchor, fixed text, its end.
 
 The pattern's own text is cut, so that what is told of a piece is what the author wrote.
 """
@@ -52,7 +52,12 @@ class _Branch:
 
 def cuts(pattern: str) -> Iterator[Cut]:
     """Every way to cut one piece from a pattern that the engine accepts."""
-    yield from _within(pattern, _read(pattern, 0)[0])
+    branches, _ = _read(pattern, 0)
+    yield from _within(pattern, branches)
+    if len(branches) == 1 and len(branches[0].items) > 1:
+        last = branches[0].items[-1]
+        if not last.is_text and last.atom not in _ANCHORS and last.quantifier[:1] not in {"?", "*"}:
+            yield Cut("ending", pattern[last.start :], pattern[: last.start], True)
 
 
 def _within(pattern: str, branches: tuple[_Branch, ...]) -> Iterator[Cut]:
