@@ -125,13 +125,14 @@ class _File:
 
 
 def _files_of(folder: Path) -> Iterator[_File]:
-    """The files of a folder, sorted. Hidden ones, notes and the lock file are none of it."""
+    """The files of a folder, sorted, without hidden ones, notes and the lock file. Only rules and tables are read."""
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in inner.parts)
         found = path.is_file() or not path.exists()  # a link to nothing cannot be read, and that is told
         if not hidden and found and path.suffix not in _NOTES and inner.as_posix() != LOCK_NAME:
-            yield _File(folder, path, inner.as_posix(), _bytes_of(path))
+            data = _bytes_of(path) if path.suffix in _READ else b""
+            yield _File(folder, path, inner.as_posix(), data)
 
 
 class _Loading:
