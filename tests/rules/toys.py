@@ -190,6 +190,13 @@ BAD: list[tuple[str, Files]] = [
     ("R014 three", CIRCLE_OF_THREE),
     ("R015 relation", {"s.yaml": symptoms(), "a.yaml": relation("REL001", "one", "A", "tag:ecko")}),
     ("R015 symptom", good("meaning: a boom}", "meaning: a boom, tags: [loud]}")),
+    (
+        "R015 registry",
+        {
+            "s.yaml": symptoms().replace("tags: [echo]", "tags: [echo, loud]"),
+            "a.yaml": relation("REL001", "one", "A", "B"),
+        },
+    ),
     ("R016 headings", python("    Why: Because.\n", "", "Next step: Look.", "Next step:")),
     ("R016 id", python("TOY002", "toy2")),
     ("R017 given", good("+0.0s applog | boom: disk", "applog boom: disk")),

@@ -36,6 +36,7 @@ def check_catalog(catalog: Catalog) -> Iterator[Problem]:
         ungated = tuple(_patterns_are_gated(rule)) if isinstance(rule, Extractor) else ()
         yield from ungated
         yield from _cases_are_whole(rule, gated=not ungated)
+    yield from _tags_are_declared(catalog)
     yield from _relations_have_no_cycle(catalog)
 
 
@@ -45,7 +46,7 @@ def check_thrift(catalog: Catalog) -> Iterator[Problem]:
         yield from _literals_are_needed(rule)
     emitted = {name for rule in catalog.rules for name in emitted_by(rule)}
     for symptom in catalog.symptoms.values():
-        place = catalog.symptom_places.get(symptom.name, Place(symptom.name))
+        place = catalog.at(symptom.name)
         if symptom.name not in emitted:
             remedy = "let a rule emit it, or remove it"
             yield Problem(place, "R027", f"defines the symptom `{symptom.name}`, which no rule emits", remedy)
@@ -104,12 +105,6 @@ def _names_are_unique(catalog: Catalog) -> Iterator[Problem]:
 
 
 def _symptoms_exist(catalog: Catalog, rule: Rule) -> Iterator[Problem]:
-    for symptom in (catalog.symptoms[name] for name in emitted_by(rule) if name in catalog.symptoms):
-        for number, tag in enumerate(symptom.tags):
-            if tag not in catalog.tag_meanings:
-                remedy = nearest(tag, catalog.tag_meanings) or "declare it under `tags:` of a symptoms file"
-                place = rule.info.at("symptom", "tags", number)
-                yield Problem(place, "R015", f"emits `{symptom.name}` with the unknown tag `{tag}`", remedy)
     for path, name in _named(rule):
         if name.startswith("tag:"):
             if name[4:] not in catalog.tag_meanings:
@@ -118,6 +113,15 @@ def _symptoms_exist(catalog: Catalog, rule: Rule) -> Iterator[Problem]:
         elif name not in catalog.symptoms:
             remedy = nearest(name, catalog.symptoms) or "define it under `symptom:` or in the registry"
             yield Problem(rule.info.at(*path), "R003", f"names the unknown symptom `{name}`", remedy)
+
+
+def _tags_are_declared(catalog: Catalog) -> Iterator[Problem]:
+    for symptom in catalog.symptoms.values():
+        for number, tag in enumerate(symptom.tags):
+            if tag not in catalog.tag_meanings:
+                remedy = nearest(tag, catalog.tag_meanings) or "declare it under `tags:` of a symptoms file"
+                message = f"defines the symptom `{symptom.name}` with the unknown tag `{tag}`"
+                yield Problem(catalog.at(symptom.name, "tags", number), "R015", message, remedy)
 
 
 def _named(rule: Rule) -> Iterator[tuple[documents.Path, str]]:

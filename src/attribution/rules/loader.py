@@ -142,7 +142,7 @@ class _Loading:
         self.problems: list[Problem] = []
         self.rules: list[Rule] = []
         self.symptoms: dict[str, SymptomType] = {}
-        self.places: dict[str, Place] = {}
+        self.places: dict[documents.Path, Place] = {}
         self.retired: dict[str, str] = {}
         self.tags: dict[str, str] = {}
         self.values: dict[str, Any] = {}
@@ -177,7 +177,7 @@ class _Loading:
             registry = documents.build(document, value, (), SymptomsFile)
             self.tags.update(registry.tags)
             for name, model in registry.symptoms.items():
-                self._symptom(name, model, document.place(("symptoms", name)))
+                self._symptom(name, model, document, ("symptoms", name))
             return
         if isinstance(value, dict) and "retired" in value:
             self.retired.update(documents.build(document, value, (), RetiredFile).retired)
@@ -202,7 +202,7 @@ class _Loading:
             self.rules.append(relation_of(info, file))
             return
         if file.symptom is not None:
-            self._symptom(file.emit.symptom, file.symptom, document.place(("symptom",)))
+            self._symptom(file.emit.symptom, file.symptom, document, ("symptom",))
         if isinstance(file, MetricFile):
             self.rules.append(MetricExtractor(info, file.extract, file.emit.symptom, file.emit.keep))
             return
@@ -215,7 +215,9 @@ class _Loading:
             self._check_groups(file.emit, groups, document)
         self.rules.append(extractor_of(info, file))
 
-    def _symptom(self, name: str, model: SymptomModel, place: Place) -> None:
+    def _symptom(self, name: str, model: SymptomModel, document: documents.Document, path: documents.Path) -> None:
+        for number in range(len(model.tags)):
+            self.places[name, "tags", number] = document.place((*path, "tags", number))
         self._register(
             SymptomType(
                 name=name,
@@ -229,7 +231,7 @@ class _Loading:
                 node_scoped=model.node_scoped,
                 device=model.device,
             ),
-            place,
+            document.place(path),
         )
 
     def _register(self, symptom: SymptomType, place: Place) -> None:
@@ -238,7 +240,7 @@ class _Loading:
                 Problem(place, "R012", f"defines the symptom `{symptom.name}` again", "define it once")
             )
         self.symptoms[symptom.name] = symptom
-        self.places[symptom.name] = place
+        self.places[symptom.name,] = place
 
     def _groups(self, patterns: Sequence[str], follow: str | None, document: documents.Document) -> set[str] | None:
         """The groups of all patterns, or None if one of them is refused."""

@@ -147,7 +147,7 @@ class Catalog:
     refiners: tuple[Refiner, ...] = ()
     retired: Mapping[str, str] = field(default_factory=dict)
     tag_meanings: Mapping[str, str] = field(default_factory=dict)
-    symptom_places: Mapping[str, Place] = field(default_factory=dict)
+    symptom_places: Mapping[Path, Place] = field(default_factory=dict)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -163,6 +163,13 @@ class Catalog:
             for tag in self.symptoms[name].tags:
                 groups.setdefault(tag, []).append(name)
         return {tag: tuple(names) for tag, names in groups.items()}
+
+    def at(self, symptom: str, *path: str | int) -> Place:
+        """Where a part of a symptom's definition stands, or the nearest part around it."""
+        for end in range(len(path), -1, -1):
+            if (symptom, *path[:end]) in self.symptom_places:
+                return self.symptom_places[symptom, *path[:end]]
+        return Place(symptom)
 
     def rule(self, id_or_name: str) -> Rule | None:
         """The rule with this id or kebab-case name."""
