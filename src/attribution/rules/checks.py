@@ -58,7 +58,8 @@ def _literals_are_needed(rule: Extractor) -> Iterator[Problem]:
     kept = list(rule.literals)
     for literal in sorted(rule.literals, key=len, reverse=True):
         others = [other for other in kept if other != literal]
-        if others and all(proof.implies(pattern, others) for pattern in rule.patterns):
+        likely_first = sorted(rule.patterns, key=lambda pattern: not _holds(pattern, literal))
+        if others and all(proof.implies(pattern, others) for pattern in likely_first):
             kept = others
             place = rule.info.at("extract", "literals", rule.literals.index(literal))
             message = f"has the literal `{literal}`, which no pattern needs: the others gate them all"
@@ -196,13 +197,18 @@ def _patterns_are_gated(rule: Extractor) -> Iterator[Problem]:
             yield Problem(place, "R004", f"has the pattern `{pattern}`, which cannot be read: {error}")
 
 
+def _holds(pattern: str, literal: str) -> bool:
+    """Whether the literal can be read in the text of a pattern."""
+    return literal.lower() in re.sub(r"\\(.)", r"\1", pattern).lower()
+
+
 def _ungated(rule: Extractor, pattern: str, place: Place) -> Problem:
     """Blames the literal that no pattern holds, if it is one, else the pattern."""
     texts = proof.needles(pattern)
     held = f"; all of this one hold `{texts[0]}`" if texts and len(texts) == 1 else ""
     remedy = "every match must hold one of the rule's literals" + held
     for number, literal in enumerate(rule.literals):
-        if not any(literal.lower() in re.sub(r"\\(.)", r"\1", other).lower() for other in rule.patterns):
+        if not any(_holds(other, literal) for other in rule.patterns):
             message = f"has the literal `{literal}`, and the pattern `{pattern}` does not imply it"
             return Problem(rule.info.at("extract", "literals", number), "R005", message, remedy)
     return Problem(place, "R005", f"has literals that the pattern `{pattern}` does not imply", remedy)
