@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attribution.contracts.errors import ConfigurationError, Place, Problem
 from attribution.extraction.ruleset import RuleSets
+from attribution.rules.cache import no_cache
 from attribution.rules.loader import load_catalog
 
 SHIPPED = Path(__file__).resolve().parent.parent / "catalog"
@@ -19,13 +20,16 @@ MAX_CACHED = 64
 """Entries kept; the oldest go first."""
 
 
-def load_rules(folders: Sequence[Path] = ()) -> RuleSets:
-    """The shipped catalog with the rules of `folders`. Raises ConfigurationError with all that is wrong."""
+def load_rules(folders: Sequence[Path] = (), *, fresh: bool = False) -> RuleSets:
+    """The shipped catalog with the rules of `folders`. Raises ConfigurationError with all that is wrong.
+
+    A `fresh` load parses every file anew, so that each part of a rule is known by its place.
+    """
     missing = [folder for folder in folders if not folder.is_dir()]
     if missing:
         remedy = "give a folder of rule files"
         raise ConfigurationError([Problem(Place(str(m)), "C001", "is no folder of rules", remedy) for m in missing])
-    return RuleSets(load_catalog([SHIPPED, *folders], cache=cached), cached)
+    return RuleSets(load_catalog([SHIPPED, *folders], cache=no_cache if fresh else cached), cached)
 
 
 def cache_folder() -> Path | None:

@@ -1,4 +1,4 @@
-"""`attribution explain WORD`: the manual of a rule, a symptom or an Xid code."""
+"""`attribution explain WORD`: the manual of a rule, a symptom, an Xid code or the code of a mistake."""
 
 import argparse
 import textwrap
@@ -9,6 +9,7 @@ from attribution.catalog.tables import xids
 from attribution.cli.catalog import load_rules
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.events.symptom import SymptomType
+from attribution.rules.codes import CODES
 from attribution.rules.model import Catalog, Extractor, MetricExtractor, Relation, Rule, emitted_by
 
 WIDTH = 80
@@ -16,7 +17,7 @@ WIDTH = 80
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument("word", help="a rule id or name, a symptom, or an Xid code such as XID79")
+    parser.add_argument("word", help="a rule id or name, a symptom, an Xid code such as XID79, or R005")
     parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="DIR", help="a folder of your own rules"
     )
@@ -33,7 +34,13 @@ def page(catalog: Catalog, word: str) -> Iterator[str]:
     rule = catalog.rule(word)
     symptom = catalog.symptoms.get(word.upper().replace("-", "_"))
     code = _xid_code(word)
-    if rule is not None:
+    if word.upper() in CODES:
+        yield f"{word.upper()}  (what `attribution rules check` tells)"
+        yield from _paragraph("", CODES[word.upper()])
+    elif word.upper() in catalog.retired:
+        yield f"{word.upper()}  (retired)"
+        yield from _paragraph("", catalog.retired[word.upper()])
+    elif rule is not None:
         yield from _rule(rule)
     elif symptom is not None:
         yield from _symptom(catalog, symptom)

@@ -73,6 +73,10 @@ class _Reading:
     places: dict[Path, Place]
     problems: list[Problem]
     seen: set[int] = field(default_factory=set)
+    _rows: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._rows = self.text.split("\n")
 
     def plain(self, node: yaml.Node, path: Path) -> Any:
         """The value of a node, or None where it was refused."""
@@ -88,6 +92,8 @@ class _Reading:
         if isinstance(node, yaml.ScalarNode):
             is_plain = not node.style  # None or "", depending on the parser
             is_null = is_plain and node.value in {"", "~", "null"}
+            if node.style == "|":
+                self._lines(node, path)
             return None if is_null else node.value
         if isinstance(node, yaml.SequenceNode):
             return [self.plain(item, (*path, index)) for index, item in enumerate(node.value)]
@@ -107,6 +113,14 @@ class _Reading:
                 self.places[(*path, key)] = where
                 result[key] = self.plain(value_node, (*path, key))
         return result
+
+    def _lines(self, node: yaml.ScalarNode, path: Path) -> None:
+        """Keep where each line of a text block stands, under its number from 0 on."""
+        for number, line in enumerate(node.value.split("\n")):
+            if line.strip():
+                row = node.start_mark.line + 1 + number
+                shown = self._rows[row] if row < len(self._rows) else ""
+                self.places[(*path, number)] = Place(self.file, row + 1, max(0, shown.find(line)) + 1)
 
     def _refuse(self, node: yaml.Node, place: Place) -> None:
         refused = _REFUSED.get(self.text[node.start_mark.index : node.start_mark.index + 1])

@@ -1,13 +1,15 @@
 """Runs the cases of a catalog's rules through the real phases, and says where they differ from what they expect."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from attribution.bundle.evidence import Evidence, EvidenceStream, StreamKey, text_segment
 from attribution.contracts.context import ExecutionContext
+from attribution.contracts.errors import Problem
 from attribution.contracts.vocabulary import METRIC_SOURCES, Format, Source
 from attribution.diagnosis import filtering, refinement
 from attribution.diagnosis.causality import edges, explain
@@ -32,48 +34,52 @@ from attribution.rules.api import (
     Note,
     SetContext,
 )
-from attribution.rules.model import Extractor, Filter, MetricExtractor, Refiner, Relation, Rule
+from attribution.rules.model import Extractor, Filter, MetricExtractor, Refiner, Relation, Rule, RuleInfo
 from attribution.rules.notation import CASE_EPOCH_US, DecisionLine, EventDecisionLine, Fact, RawLine
 from attribution.rules.schema import CaseModel
 
 _EPOCH = datetime.fromtimestamp(CASE_EPOCH_US // SECOND, tz=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A case that does not hold: each line says what is missing or extra."""
+def verify(rules: RuleSets, only: Rule | None = None) -> tuple[Problem, ...]:
+    """The cases that do not hold, in the order of the rules; of one rule if `only` is given.
 
-    rule: str
-    case: str
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.rule} case `{self.case}`:" + "".join(f"\n    {line}" for line in self.lines)
-
-
-def verify(rules: RuleSets, only: Rule | None = None) -> tuple[Failure, ...]:
-    """All cases that fail, in the order of the rules; of one rule if `only` is given."""
+    R035: the rule says something else than the case expects. R022, R023: another rule says something too, and `also`
+    does not say so, or says so in vain.
+    """
     chosen = (only,) if only else rules.catalog.rules
-    return tuple(failure for rule in chosen for failure in verify_rule(rules, rule))
+    return tuple(problem for rule in chosen for problem in verify_rule(rules, rule))
 
 
-def verify_rule(rules: RuleSets, rule: Rule) -> Iterator[Failure]:
-    """The cases of one rule that fail."""
-    for case in rule.info.cases:
+def verify_rule(rules: RuleSets, rule: Rule) -> Iterator[Problem]:
+    """The cases of one rule that do not hold."""
+    for number, case in enumerate(rule.info.cases):
+        place = rule.info.at("cases", number)
         try:
-            lines = tuple(_differences(rules, rule, case))
-        except (notation.NotationError, ValidationError, KeyError) as error:
+            context = case_context(case)
+            events = case_events(rules, notation.parse_given(case.given), context)
+            lines = tuple(_differences(rules, rule, case, events, context))
+            if isinstance(rule, Extractor | MetricExtractor):
+                yield from _others(rules, rule, number, events, context)
+        except ValidationError as error:
+            lines = tuple(f"cannot be run: `context` has {_wrong(item)}" for item in error.errors())
+        except (notation.NotationError, KeyError) as error:
             lines = (f"cannot be run: {error}",)
         except Exception as error:  # a rule that raises fails its case
             lines = (f"raised {type(error).__name__}: {error}",)
         if lines:
-            yield Failure(rule.info.id, case.name, lines)
+            told = "".join(f"\n    {line}" for line in lines)
+            yield Problem(place, "R035", f"has a case `{case.name}` of {rule.info.id} that does not hold:{told}")
 
 
-def _differences(rules: RuleSets, rule: Rule, case: CaseModel) -> Iterable[str]:
-    context = case_context(case)
-    given = notation.parse_given(case.given)
-    events = case_events(rules, given, context)
+def _wrong(item: ErrorDetails) -> str:
+    name, message = ".".join(map(str, item["loc"])), item["msg"]
+    return f"`{name}`: {message[:1].lower()}{message[1:]}"
+
+
+def _differences(
+    rules: RuleSets, rule: Rule, case: CaseModel, events: Sequence[Event], context: ExecutionContext
+) -> Iterable[str]:
     if isinstance(rule, Extractor | MetricExtractor):
         found = [notation.fact_of(event) for event in events if event.rule == rule.info.id]
         return notation.differences(notation.parse_facts(case.expect), found)
@@ -105,12 +111,12 @@ def _streams(lines: Sequence[RawLine]) -> Iterator[EvidenceStream]:
     for line in lines:
         groups.setdefault(StreamKey(line.source, line.node, line.rank, line.stream or "case"), []).append(line)
     for key, members in sorted(groups.items(), key=lambda item: item[0].sort_key()):
-        body = "".join(_stamped(line) + "\n" for line in members)
+        body = "".join(stamped(line) + "\n" for line in members)
         kind = Format.PROMETHEUS_METRICS if key.source in METRIC_SOURCES else Format.TEXT
         yield EvidenceStream(key, kind, (text_segment(body),))
 
 
-def _stamped(line: RawLine) -> str:
+def stamped(line: RawLine) -> str:
     """The line with the time that the case gives it, as its program's log would carry it."""
     if line.source in METRIC_SOURCES:
         return f"{line.text} {(CASE_EPOCH_US + line.us) // 1000}"
@@ -137,6 +143,53 @@ def _event(number: int, fact: Fact) -> Event:
         fields=fact.fields,
         discriminator=dict(fact.fields).get("key", ""),
     )
+
+
+# --- what other rules say of the same lines -----------------------------------------------------------------------
+
+
+def _others(
+    rules: RuleSets,
+    rule: Extractor | MetricExtractor,
+    number: int,
+    events: Sequence[Event],
+    context: ExecutionContext,
+) -> Iterator[Problem]:
+    """Where the lines of a case that fires make other rules fire otherwise than its `also` says."""
+    case, info = rule.info.cases[number], rule.info
+    own = [event for event in events if event.rule == info.id]
+    if case.negative or not own:
+        return
+    others = [event for event in events if event.rule not in {info.id, "case"}]
+    for id in sorted({event.rule for event in others}):
+        theirs = [event for event in others if event.rule == id]
+        if not _is_declared(rules, info, id) and not _is_settled(rules, own, theirs, context):
+            names = ", ".join(sorted({event.symptom for event in theirs}))
+            message = f"has a case `{case.name}` of {info.id} whose lines make {id} find {names} too"
+            remedy = f"make one of the two narrower, relate their symptoms, or say `also: {id}` in the case"
+            yield Problem(info.at("cases", number), "R022", message, remedy)
+    for id in sorted(set(case.also) - {event.rule for event in others}):
+        message = (
+            f"has a case `{case.name}` of {info.id} that names {id} under `also`, which does not fire on its lines"
+        )
+        yield Problem(info.at("cases", number, "also"), "R023", message, "remove it")
+
+
+def _is_declared(rules: RuleSets, info: RuleInfo, id: str) -> bool:
+    """Whether a case of either rule names the other under `also`; an operator's rule thus speaks for a shipped one."""
+    other = rules.catalog.rule(id)
+    back = other is not None and any(info.id in case.also for case in other.info.cases)
+    return back or any(id in case.also for case in info.cases)
+
+
+def _is_settled(rules: RuleSets, own: Sequence[Event], theirs: Sequence[Event], context: ExecutionContext) -> bool:
+    """Whether the catalog says which of two rules on the same lines is heard: one is generic, or explains the other."""
+    if all(event.generic for event in theirs) or all(event.generic for event in own):
+        return True
+    symptoms = materialise([*own, *theirs], rules.catalog.symptoms)
+    ours, others = {event.symptom for event in own}, {event.symptom for event in theirs}
+    related = {frozenset((edge.cause.name, edge.effect.name)) for edge in edges(symptoms, rules.catalog, context)}
+    return all(any(frozenset((one, other)) in related for one in ours) for other in others)
 
 
 # --- filters ------------------------------------------------------------------------------------------------------

@@ -24,8 +24,13 @@ def dear_literals(rules: RuleSets) -> Iterator[Problem]:
             continue
         count, common = hits(rules, rule, sample)
         if count > allowed:
-            message = f"has literals that stand in {count * (1 << 20) // len(sample)} lines of each MB of ordinary logs"
-            yield Problem(rule.info.place, "R019", message, f"choose rarer ones than `{common}`")
+            number = next(n for n, literal in enumerate(rule.literals) if common.lower() in literal.lower())
+            message = (
+                f"has the literal `{rule.literals[number]}`, with which its literals stand in "
+                f"{count * (1 << 20) // len(sample)} lines of each MB of ordinary logs"
+            )
+            remedy = f"choose a rarer one; {MAX_HITS_PER_MB} lines are allowed"
+            yield Problem(rule.info.at("extract", "literals", number), "R019", message, remedy)
 
 
 def hits(rules: RuleSets, rule: Extractor, sample: bytes) -> tuple[int, str]:
@@ -33,7 +38,7 @@ def hits(rules: RuleSets, rule: Extractor, sample: bytes) -> tuple[int, str]:
     rule_set = rules[rule.sources[0]]
     number = rule_set.rules.index(rule)
     own = [cut for cut in rule_set.cuts if number in cut.rules]
-    texts = {cut.text: sample.lower() if cut.ignore_case else sample for cut in own}
-    counts = {cut: texts[cut].count(cut) for cut in texts}
+    folded = sample.lower()
+    counts = {cut.text: folded.count(cut.text.lower()) if cut.ignore_case else sample.count(cut.text) for cut in own}
     common = max(counts, key=lambda cut: (counts[cut], cut), default=b"")
     return sum(counts.values()), common.decode("utf-8", "replace")

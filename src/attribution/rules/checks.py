@@ -1,9 +1,12 @@
-"""What must hold of a whole set of rules that were read without error. The codes are listed in `loader`."""
+"""What must hold of a whole set of rules that were read without error, or it is refused."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
-from attribution.contracts.errors import Problem, nearest
+from attribution.contracts import documents
+from attribution.contracts.errors import Place, Problem, nearest
+from attribution.contracts.vocabulary import Action, Role
+from attribution.events.symptom import ENDS_JOB, SymptomType
 from attribution.rules import literals as proof
 from attribution.rules import notation
 from attribution.rules.api import expand
@@ -21,97 +24,194 @@ from attribution.rules.model import (
 from attribution.rules.patterns import refused_patterns
 from attribution.rules.schema import CaseModel
 
+_VERSION = re.compile(r"\d{1,5}\.\d{1,5}\.\d{1,5}")
+
 
 def check_catalog(catalog: Catalog) -> Iterator[Problem]:
     """Everything that is wrong with a set of rules that were read without error."""
     yield from _names_are_unique(catalog)
     for rule in catalog.rules:
+        yield from _since_is_past(catalog, rule)
         yield from _symptoms_exist(catalog, rule)
-        yield from _cases_are_whole(rule)
-        if isinstance(rule, Extractor):
-            yield from _patterns_are_gated(rule)
+        ungated = tuple(_patterns_are_gated(rule)) if isinstance(rule, Extractor) else ()
+        yield from ungated
+        yield from _cases_are_whole(rule, gated=not ungated)
+    yield from _tags_are_declared(catalog)
     yield from _relations_have_no_cycle(catalog)
+
+
+def check_thrift(catalog: Catalog) -> Iterator[Problem]:
+    """What a set of rules that works has too much of, or too little: R020, R027, R028. Needs no case to be run."""
+    for rule in catalog.extractors:
+        yield from _literals_are_needed(rule)
+    emitted = {name for rule in catalog.rules for name in emitted_by(rule)}
+    for symptom in catalog.symptoms.values():
+        place = catalog.at(symptom.name)
+        if symptom.name not in emitted:
+            remedy = "let a rule emit it, or remove it"
+            yield Problem(place, "R027", f"defines the symptom `{symptom.name}`, which no rule emits", remedy)
+        for lack in _lacks(symptom):
+            yield Problem(place, "R028", f"defines the symptom `{symptom.name}` {lack}", "complete it")
+
+
+def _literals_are_needed(rule: Extractor) -> Iterator[Problem]:
+    kept = list(rule.literals)
+    for literal in sorted(rule.literals, key=len, reverse=True):
+        others = [other for other in kept if other != literal]
+        likely_first = sorted(rule.patterns, key=lambda pattern: not _holds(pattern, literal))
+        if others and all(proof.implies(pattern, others) for pattern in likely_first):
+            kept = others
+            place = rule.info.at("extract", "literals", rule.literals.index(literal))
+            message = f"has the literal `{literal}`, which no pattern needs: the others gate them all"
+            yield Problem(place, "R020", message, "remove it")
+
+
+def _lacks(symptom: SymptomType) -> Iterator[str]:
+    if not symptom.meaning.strip():
+        yield "without a meaning"
+    if symptom.ends_job not in ENDS_JOB:
+        yield f"that ends jobs `{symptom.ends_job}`, which is none of {', '.join(ENDS_JOB)}"
+    if symptom.role is Role.CAUSE:
+        if symptom.sub_domain is None:
+            yield "of role `cause` without a sub_domain"
+        if not set(symptom.actions) - {Action.NONE}:
+            yield "of role `cause` without an action"
+
+
+def _since_is_past(catalog: Catalog, rule: Rule) -> Iterator[Problem]:
+    since, place = rule.info.since, rule.info.at("since")
+    if not _VERSION.fullmatch(since):
+        yield Problem(place, "R032", f"has `since: {since}`, which is no version", "write it as 1.2.3")
+    elif _VERSION.fullmatch(catalog.version) and _numbers(since) > _numbers(catalog.version):
+        message = f"has `since: {since}`, which is later than this version, {catalog.version}"
+        yield Problem(place, "R032", message, "name the first version that has the rule")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _names_are_unique(catalog: Catalog) -> Iterator[Problem]:
     seen: dict[str, RuleInfo] = {}
     for rule in catalog.rules:
         if rule.info.id in catalog.retired:
-            yield Problem(rule.info.place, "R011", f"uses the retired id `{rule.info.id}`", "take the next free number")
-        for label in (rule.info.id, rule.info.name):
+            yield Problem(
+                rule.info.at("id"), "R011", f"uses the retired id `{rule.info.id}`", "take the next free number"
+            )
+        for key, label in (("id", rule.info.id), ("name", rule.info.name)):
             if label in seen:
-                yield Problem(rule.info.place, "R002", f"is called `{label}`, as is {seen[label].place}", "rename one")
+                message = f"is called `{label}`, as is {seen[label].at(key)}"
+                yield Problem(rule.info.at(key), "R002", message, "rename one")
             seen[label] = rule.info
 
 
 def _symptoms_exist(catalog: Catalog, rule: Rule) -> Iterator[Problem]:
-    names: Iterable[str] = emitted_by(rule)
-    if isinstance(rule, Relation):
-        names = [*rule.causes, *rule.effects]
-    elif isinstance(rule, Filter | Refiner):
-        names = [*names, *rule.needs]
-    for symptom in (catalog.symptoms[name] for name in emitted_by(rule) if name in catalog.symptoms):
-        for tag in symptom.tags:
-            if tag not in catalog.tag_meanings:
-                remedy = nearest(tag, catalog.tag_meanings) or "declare it under `tags:` of a symptoms file"
-                yield Problem(rule.info.place, "R015", f"emits `{symptom.name}` with the unknown tag `{tag}`", remedy)
-    for name in names:
+    for path, name in _named(rule):
         if name.startswith("tag:"):
             if name[4:] not in catalog.tag_meanings:
                 remedy = nearest(name[4:], catalog.tag_meanings) or "declare it under `tags:` of a symptoms file"
-                yield Problem(rule.info.place, "R015", f"names the unknown tag `{name[4:]}`", remedy)
+                yield Problem(rule.info.at(*path), "R015", f"names the unknown tag `{name[4:]}`", remedy)
         elif name not in catalog.symptoms:
             remedy = nearest(name, catalog.symptoms) or "define it under `symptom:` or in the registry"
-            yield Problem(rule.info.place, "R003", f"names the unknown symptom `{name}`", remedy)
+            yield Problem(rule.info.at(*path), "R003", f"names the unknown symptom `{name}`", remedy)
 
 
-def _cases_are_whole(rule: Rule) -> Iterator[Problem]:
-    cases = rule.info.cases
-    for negative, word in ((False, "a case that fires"), (True, "a case with `expect: none`")):
-        if not any(case.negative is negative for case in cases):
-            yield Problem(rule.info.place, "R007", f"lacks {word}", "add one")
-    for case in cases:
-        try:
-            given = notation.parse_given(case.given)
-            _parse_expect(rule, case)
-        except notation.NotationError as error:
-            yield Problem(rule.info.place, "R017", f"has a case `{case.name}` whose {error}")
-            continue
-        if case.negative and not case.because:
-            yield Problem(rule.info.place, "R008", f"has a negative case `{case.name}` without `because`", "say why")
-        if case.negative and isinstance(rule, Extractor) and not _near_miss(rule, given):
-            remedy = "let it hold one of the rule's literals"
-            yield Problem(
-                rule.info.place, "R009", f"has a negative case `{case.name}` that any line would pass", remedy
-            )
+def _tags_are_declared(catalog: Catalog) -> Iterator[Problem]:
+    for symptom in catalog.symptoms.values():
+        for number, tag in enumerate(symptom.tags):
+            if tag not in catalog.tag_meanings:
+                remedy = nearest(tag, catalog.tag_meanings) or "declare it under `tags:` of a symptoms file"
+                message = f"defines the symptom `{symptom.name}` with the unknown tag `{tag}`"
+                yield Problem(catalog.at(symptom.name, "tags", number), "R015", message, remedy)
 
 
-def _parse_expect(rule: Rule, case: CaseModel) -> None:
-    if isinstance(rule, Extractor | MetricExtractor):
-        notation.parse_facts(case.expect)
+def _named(rule: Rule) -> Iterator[tuple[documents.Path, str]]:
+    """The symptoms and tags that a rule names, each with the part of the rule that does."""
+    lists: list[tuple[documents.Path, tuple[str, ...]]] = []
+    if isinstance(rule, Relation):
+        lists = [(("relation", "causes"), rule.causes), (("relation", "effects"), rule.effects)]
     elif isinstance(rule, Filter):
-        notation.parse_event_decisions(case.expect)
+        lists = [(("emits",), rule.emits), (("needs",), rule.needs)]
+    elif isinstance(rule, Refiner):
+        lists = [(("needs",), rule.needs)]
+    elif rule.info.at("emit") == rule.info.place:  # a function
+        lists = [(("emits",), emitted_by(rule))]
     else:
-        notation.parse_decisions(case.expect)
+        yield ("emit", "symptom"), emitted_by(rule)[0]
+    for path, names in lists:
+        yield from (((*path, number), name) for number, name in enumerate(names))
 
 
-def _near_miss(rule: Extractor, given: Sequence[notation.RawLine | notation.Fact]) -> bool:
-    texts = [line.text.lower() for line in given if isinstance(line, notation.RawLine)]
-    return any(literal.lower() in text for literal in rule.literals for text in texts)
+def _cases_are_whole(rule: Rule, *, gated: bool) -> Iterator[Problem]:
+    info = rule.info
+    for negative, word in ((False, "a case that fires"), (True, "a case with `expect: none`")):
+        if not any(case.negative is negative for case in info.cases):
+            yield Problem(info.at("cases"), "R007", f"lacks {word}", "add one")
+    for number, case in enumerate(info.cases):
+        for part, parse in (("given", notation.parse_given), ("expect", _expectation(rule))):
+            try:
+                parse(getattr(case, part))
+            except notation.NotationError as error:
+                place = info.at("cases", number, part, error.number - 1)
+                yield Problem(place, "R017", f"has a case `{case.name}` whose {error}")
+                break
+        else:
+            if case.negative and not case.because:
+                message = f"has a negative case `{case.name}` without `because`"
+                yield Problem(info.at("cases", number), "R008", message, "say why")
+            if case.negative and gated and isinstance(rule, Extractor) and not _near_miss(rule, case):
+                message = f"has a negative case `{case.name}` that would not pass the rule's gate"
+                remedy = "give a line of a source that the rule reads, with one of its literals"
+                yield Problem(info.at("cases", number, "given"), "R009", message, remedy)
+
+
+def _expectation(rule: Rule) -> Callable[[str], object]:
+    """What reads the `expect` of a rule's cases."""
+    if isinstance(rule, Extractor | MetricExtractor):
+        return notation.parse_facts
+    if isinstance(rule, Filter):
+        return notation.parse_event_decisions
+    return notation.parse_decisions
+
+
+def _near_miss(rule: Extractor, case: CaseModel) -> bool:
+    """Whether a line of the case is one that the scanner would hand to the rule."""
+    for line in notation.parse_given(case.given):
+        if isinstance(line, notation.RawLine) and line.source in rule.sources:
+            for pattern in rule.patterns:
+                fold = str.lower if proof.ignores_case(pattern) else str
+                if any(fold(literal) in fold(line.text) for literal in rule.literals):
+                    return True
+    return False
 
 
 def _patterns_are_gated(rule: Extractor) -> Iterator[Problem]:
-    for pattern in rule.patterns:
-        if next(refused_patterns([pattern], rule.info.place), None):
+    for number, pattern in enumerate(rule.patterns):
+        place = rule.info.at("extract", "pattern", number)
+        if next(refused_patterns([pattern], place), None):
             continue  # told where it was read
         try:
-            implied = proof.implies(pattern, rule.literals)
+            if not proof.implies(pattern, rule.literals):
+                yield _ungated(rule, pattern, place)
         except (re.error, OverflowError, RecursionError) as error:
-            yield Problem(rule.info.place, "R004", f"has the pattern `{pattern}`, which cannot be read: {error}")
-        else:
-            if not implied:
-                message = f"has literals that the pattern `{pattern}` does not imply"
-                yield Problem(rule.info.place, "R005", message, "every match must contain one of them")
+            yield Problem(place, "R004", f"has the pattern `{pattern}`, which cannot be read: {error}")
+
+
+def _holds(pattern: str, literal: str) -> bool:
+    """Whether the literal can be read in the text of a pattern."""
+    return literal.lower() in re.sub(r"\\(.)", r"\1", pattern).lower()
+
+
+def _ungated(rule: Extractor, pattern: str, place: Place) -> Problem:
+    """Blames the literal that no pattern holds, if it is one, else the pattern."""
+    texts = proof.needles(pattern)
+    held = f"; all of this one hold `{texts[0]}`" if texts and len(texts) == 1 else ""
+    remedy = "every match must hold one of the rule's literals" + held
+    for number, literal in enumerate(rule.literals):
+        if not any(_holds(other, literal) for other in rule.patterns):
+            message = f"has the literal `{literal}`, and the pattern `{pattern}` does not imply it"
+            return Problem(rule.info.at("extract", "literals", number), "R005", message, remedy)
+    return Problem(place, "R005", f"has literals that the pattern `{pattern}` does not imply", remedy)
 
 
 def _relations_have_no_cycle(catalog: Catalog) -> Iterator[Problem]:
@@ -134,7 +234,7 @@ def _relations_have_no_cycle(catalog: Catalog) -> Iterator[Problem]:
         else:
             ways = ", ".join(f"`{a}` explains `{b}` ({by_edge[a, b].info.id})" for a, b in pairs)
             message = f"closes a circle: {ways}"
-        yield Problem(first.place, "R014", message, "give one of them `order: earlier`")
+        yield Problem(first.at("relation"), "R014", message, "give one of them `order: earlier`")
 
 
 def _circles(edges: Mapping[str, set[str]]) -> Iterator[tuple[str, ...]]:

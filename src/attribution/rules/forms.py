@@ -8,14 +8,14 @@ from attribution.contracts.errors import Place
 from attribution.events.event import Device
 from attribution.events.moment import SECOND
 from attribution.rules.api import Declared, Finding, Match, PrintedBy
-from attribution.rules.model import Extractor, Filter, Refiner, Relation, Rule, RuleInfo
+from attribution.rules.model import Extractor, Filter, Refiner, Relation, Rule, RuleInfo, Written
 from attribution.rules.schema import Emit, ExtractorFile, RelationFile, RuleBase
 
 HEADINGS = ("Why", "Misses", "Next step")
 """What the docstring of a Python rule has besides its first paragraph."""
 
 
-def info_of(file: RuleBase, place: Place) -> RuleInfo:
+def info_of(file: RuleBase, place: Place, written: Written) -> RuleInfo:
     printed = getattr(file, "printed_by", None)
     return RuleInfo(
         id=file.id,
@@ -30,6 +30,7 @@ def info_of(file: RuleBase, place: Place) -> RuleInfo:
         place=place,
         printed_by=PrintedBy(printed.program, printed.versions, printed.source) if printed else None,
         cases=file.cases,
+        written=written,
     )
 
 

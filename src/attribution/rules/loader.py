@@ -1,11 +1,4 @@
-"""Loads rule folders into a Catalog, or reports every error in them at once.
-
-Codes: R001 file cannot be read or imported, R002 id or name used twice, R003 unknown symptom, R004 pattern refused,
-R005 literal not implied by the pattern, R006 unknown group, R007 a polarity of cases is missing, R008 negative case
-without `because`, R009 negative case that is no near miss, R010 module without exactly one rule, R011 retired id,
-R012 symptom defined twice, R013 import not allowed, R014 relations form a cycle, R015 unknown tag, R016 docstring
-lacks a heading, R017 case is not in the notation, R018 file is of no known form.
-"""
+"""Loads rule folders into a Catalog, or reports every error in them at once. `codes` tells what their codes mean."""
 
 import ast
 import contextlib
@@ -22,6 +15,7 @@ import attribution
 from attribution.contracts import documents
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.events.symptom import SymptomType
+from attribution.rules import behaviour
 from attribution.rules.api import Declared
 from attribution.rules.cache import Cache, no_cache
 from attribution.rules.checks import check_catalog
@@ -35,11 +29,22 @@ from attribution.rules.model import (
     Relation,
     Rule,
     RuleInfo,
+    Written,
 )
-from attribution.rules.modules import ALLOWED_IMPORTS, first_line_of_cases, import_module, imports, python_cases
+from attribution.rules.modules import (
+    ALLOWED_IMPORTS,
+    first_line_of_cases,
+    import_module,
+    imports,
+    places_of_options,
+    python_cases,
+)
 from attribution.rules.patterns import compile_pattern, refused_patterns
 from attribution.rules.schema import (
     KINDS,
+    RULE_ID,
+    RULE_NAME,
+    STATUSES,
     CaseModel,
     CasesModel,
     Emit,
@@ -51,7 +56,15 @@ from attribution.rules.schema import (
     SymptomsFile,
 )
 
-_ID = re.compile(r"^[A-Z][A-Z0-9]{1,7}\d{3}$")
+_ID = re.compile(RULE_ID)
+_NAME = re.compile(RULE_NAME)
+
+LOCK_NAME = "lock.json"
+"""The file of a rule folder that says what its rules did when they were last released on purpose."""
+
+_READ = frozenset({".yaml", ".py", ".json"})
+_NOTES = frozenset({".md"})
+_LIKE_YAML = frozenset({".yml", ".YAML", ".YML"})
 
 
 def load_catalog(folders: Sequence[Path], version: str = attribution.__version__, cache: Cache = no_cache) -> Catalog:
@@ -112,10 +125,14 @@ class _File:
 
 
 def _files_of(folder: Path) -> Iterator[_File]:
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in {".yaml", ".py", ".json"} and p.is_file()):
-        name = path.relative_to(folder).as_posix()
-        if "__pycache__" not in name:
-            yield _File(folder, path, name, _bytes_of(path))
+    """The files of a folder, sorted, without hidden ones, notes and the lock file. Only rules and tables are read."""
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in inner.parts)
+        found = path.is_file() or not path.exists()  # a link to nothing cannot be read, and that is told
+        if not hidden and found and path.suffix not in _NOTES and inner.as_posix() != LOCK_NAME:
+            data = _bytes_of(path) if path.suffix in _READ else b""
+            yield _File(folder, path, inner.as_posix(), data)
 
 
 class _Loading:
@@ -125,6 +142,7 @@ class _Loading:
         self.problems: list[Problem] = []
         self.rules: list[Rule] = []
         self.symptoms: dict[str, SymptomType] = {}
+        self.places: dict[documents.Path, Place] = {}
         self.retired: dict[str, str] = {}
         self.tags: dict[str, str] = {}
         self.values: dict[str, Any] = {}
@@ -132,6 +150,11 @@ class _Loading:
 
     def load(self, files: Iterable[_File]) -> None:
         for file in files:
+            if file.path.suffix not in _READ:
+                remedy = "call it .yaml" if file.path.suffix in _LIKE_YAML else "move it out of the folder of rules"
+                message = f"is a file of a type that is not read (`{file.path.suffix or file.path.name}`)"
+                self.problems.append(Problem(Place(shown_path(file.path)), "R034", message, remedy))
+                continue
             if not file.is_rule:
                 continue
             try:
@@ -154,7 +177,7 @@ class _Loading:
             registry = documents.build(document, value, (), SymptomsFile)
             self.tags.update(registry.tags)
             for name, model in registry.symptoms.items():
-                self._symptom(name, model, document.place(("symptoms", name)))
+                self._symptom(name, model, document, ("symptoms", name))
             return
         if isinstance(value, dict) and "retired" in value:
             self.retired.update(documents.build(document, value, (), RetiredFile).retired)
@@ -166,15 +189,20 @@ class _Loading:
                 document.place(("kind",)), "R018", f"is no rule of a known kind (`{kind}`)", f"kinds: {known}"
             )
             raise ConfigurationError([problem])
-        self._rule_file(documents.build(document, value, (), KINDS[kind]), document)
+        self._rule_file(documents.build(document, value, (), KINDS[kind]), document, file.folder)
 
-    def _rule_file(self, file: ExtractorFile | MetricFile | RelationFile, document: documents.Document) -> None:
-        info = info_of(file, document.place(("id",)))
+    def _rule_file(
+        self, file: ExtractorFile | MetricFile | RelationFile, document: documents.Document, folder: Path
+    ) -> None:
+        written = Written()
+        if self._remembered is None:
+            written = Written(shown_path(folder), document.places, behaviour.of_file(file))
+        info = info_of(file, document.place(("id",)), written)
         if isinstance(file, RelationFile):
             self.rules.append(relation_of(info, file))
             return
         if file.symptom is not None:
-            self._symptom(file.emit.symptom, file.symptom, document.place(("symptom",)))
+            self._symptom(file.emit.symptom, file.symptom, document, ("symptom",))
         if isinstance(file, MetricFile):
             self.rules.append(MetricExtractor(info, file.extract, file.emit.symptom, file.emit.keep))
             return
@@ -187,7 +215,9 @@ class _Loading:
             self._check_groups(file.emit, groups, document)
         self.rules.append(extractor_of(info, file))
 
-    def _symptom(self, name: str, model: SymptomModel, place: Place) -> None:
+    def _symptom(self, name: str, model: SymptomModel, document: documents.Document, path: documents.Path) -> None:
+        for number in range(len(model.tags)):
+            self.places[name, "tags", number] = document.place((*path, "tags", number))
         self._register(
             SymptomType(
                 name=name,
@@ -201,7 +231,7 @@ class _Loading:
                 node_scoped=model.node_scoped,
                 device=model.device,
             ),
-            place,
+            document.place(path),
         )
 
     def _register(self, symptom: SymptomType, place: Place) -> None:
@@ -210,6 +240,7 @@ class _Loading:
                 Problem(place, "R012", f"defines the symptom `{symptom.name}` again", "define it once")
             )
         self.symptoms[symptom.name] = symptom
+        self.places[symptom.name,] = place
 
     def _groups(self, patterns: Sequence[str], follow: str | None, document: documents.Document) -> set[str] | None:
         """The groups of all patterns, or None if one of them is refused."""
@@ -239,17 +270,17 @@ class _Loading:
 
     def _python(self, file: _File) -> None:
         shown = shown_path(file.path)
-        cases_line = self._check_source(file, shown) if self._remembered is None else 0
+        tree = self._source(file, shown) if self._remembered is None else None
         try:
             module = import_module(file.path)
         except (Exception, SystemExit) as error:
             raise ConfigurationError([Problem(Place(shown), "R001", f"cannot be imported: {error!r}")]) from error
         for symptom in getattr(module, "SYMPTOMS", ()):
             self._register(symptom, Place(shown))
-        self._declared(file, module, shown, cases_line)
+        self._declared(file, module, shown, tree)
 
-    def _check_source(self, file: _File, shown: str) -> int:
-        """Refuse what a rule may not do before it is imported; answers the line where its cases begin."""
+    def _source(self, file: _File, shown: str) -> ast.Module:
+        """The parsed source of a rule. Refuses what a rule may not do, before it is imported."""
         try:
             tree = ast.parse(_text_of(file.data, shown))
         except SyntaxError as error:
@@ -264,9 +295,9 @@ class _Loading:
         ]
         if refused:
             raise ConfigurationError(refused)
-        return first_line_of_cases(tree)
+        return tree
 
-    def _declared(self, file: _File, module: ModuleType, shown: str, cases_line: int) -> None:
+    def _declared(self, file: _File, module: ModuleType, shown: str, tree: ast.Module | None) -> None:
         found = [
             (function, function.__attribution_rule__)
             for function in vars(module).values()
@@ -279,18 +310,24 @@ class _Loading:
             raise ConfigurationError([problem])
         function, declared = found[0]
         place = Place(shown, function.__code__.co_firstlineno, 1)
-        if self._remembered is not None:
-            cases = CasesModel.model_validate(self._remembered[file.key]).cases
+        if tree is None:
+            assert self._remembered is not None
+            cases, written = CasesModel.model_validate(self._remembered[file.key]).cases, Written()
         else:
-            cases = python_cases(getattr(module, "CASES", "[]"), shown, cases_line)
+            cases, places = python_cases(getattr(module, "CASES", "[]"), shown, first_line_of_cases(tree))
             self.values[file.key] = CasesModel(cases=cases).model_dump(mode="json")
-        info = self._python_info(function, declared, place, cases)
+            places |= places_of_options(tree, shown)
+            written = Written(shown_path(file.folder), places, behaviour.of_module(tree, _text_of(file.data, shown)))
+        info = self._python_info(function, declared, place, cases, written)
         rule = python_rule(info, declared, function)
         if isinstance(rule, Extractor) and self._remembered is None:
-            self.problems += refused_patterns(rule.patterns, place)
+            for number, pattern in enumerate(rule.patterns):
+                self.problems += refused_patterns([pattern], info.at("extract", "pattern", number))
         self.rules.append(rule)
 
-    def _python_info(self, function: Any, declared: Declared, place: Place, cases: tuple[CaseModel, ...]) -> RuleInfo:
+    def _python_info(
+        self, function: Any, declared: Declared, place: Place, cases: tuple[CaseModel, ...], written: Written
+    ) -> RuleInfo:
         told = manual(function.__doc__ or "")
         for heading in HEADINGS:
             if not told.get(heading):
@@ -299,6 +336,15 @@ class _Loading:
             self.problems.append(
                 Problem(place, "R016", f"has the id `{declared.id}`", "family and number, such as PYX001")
             )
+        if not _NAME.match(declared.name):
+            where = written.places.get(("name",), place)
+            self.problems.append(
+                Problem(where, "R033", f"has the name `{declared.name}`", "what was found, in kebab-case")
+            )
+        if declared.status not in STATUSES:
+            where = written.places.get(("status",), place)
+            remedy = nearest(declared.status, STATUSES) or f"one of: {', '.join(STATUSES)}"
+            self.problems.append(Problem(where, "R033", f"has the status `{declared.status}`", remedy))
         return RuleInfo(
             id=declared.id,
             name=declared.name,
@@ -312,6 +358,7 @@ class _Loading:
             place=place,
             printed_by=declared.options.get("printed_by"),
             cases=cases,
+            written=written,
         )
 
     def catalog(self, version: str, digest: str) -> Catalog:
@@ -329,6 +376,7 @@ class _Loading:
             refiners=of(Refiner),
             retired=dict(sorted(self.retired.items())),
             tag_meanings=dict(sorted(self.tags.items())),
+            symptom_places=self.places,
         )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from attribution.contracts.documents import Path
 from attribution.contracts.errors import Place
 from attribution.contracts.plan import CollectionPlan, SourcePlan
 from attribution.contracts.vocabulary import Source
@@ -24,6 +25,19 @@ from attribution.rules.schema import CaseModel, MetricExtract
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """How a rule stands in its folder: where each part begins, and a digest of what decides its behaviour.
+
+    A part is named as in a YAML rule: ("extract", "literals", 0), ("cases", 1, "given", 2). Empty for a rule that
+    comes from the cache, which was faultless.
+    """
+
+    folder: str = ""
+    places: Mapping[Path, Place] = field(default_factory=dict)
+    behaviour: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RuleInfo:
     """What a rule says about itself: its manual."""
 
@@ -39,6 +53,15 @@ class RuleInfo:
     place: Place
     printed_by: PrintedBy | None = None
     cases: tuple[CaseModel, ...] = ()
+    written: Written = field(default_factory=Written, compare=False, repr=False)
+
+    def at(self, *path: str | int) -> Place:
+        """Where a part of the rule stands, or the nearest part around it."""
+        while path:
+            if path in self.written.places:
+                return self.written.places[path]
+            path = path[:-1]
+        return self.place
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +147,7 @@ class Catalog:
     refiners: tuple[Refiner, ...] = ()
     retired: Mapping[str, str] = field(default_factory=dict)
     tag_meanings: Mapping[str, str] = field(default_factory=dict)
+    symptom_places: Mapping[Path, Place] = field(default_factory=dict)
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -139,6 +163,13 @@ class Catalog:
             for tag in self.symptoms[name].tags:
                 groups.setdefault(tag, []).append(name)
         return {tag: tuple(names) for tag, names in groups.items()}
+
+    def at(self, symptom: str, *path: str | int) -> Place:
+        """Where a part of a symptom's definition stands, or the nearest part around it."""
+        for end in range(len(path), -1, -1):
+            if (symptom, *path[:end]) in self.symptom_places:
+                return self.symptom_places[symptom, *path[:end]]
+        return Place(symptom)
 
     def rule(self, id_or_name: str) -> Rule | None:
         """The rule with this id or kebab-case name."""

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import attribution
 from attribution.contracts import documents
-from attribution.contracts.errors import ConfigurationError, Place, Problem
+from attribution.contracts.errors import ConfigurationError, Place
 from attribution.rules.schema import CaseModel, CasesModel
 
 ALLOWED_IMPORTS = (
@@ -69,23 +69,43 @@ def first_line_of_cases(tree: ast.Module) -> int:
     return 0
 
 
-def python_cases(text: str, shown: str, first_line: int) -> tuple[CaseModel, ...]:
-    """The cases of a Python rule; their problems stand where they do in the module."""
+def python_cases(text: str, shown: str, first_line: int) -> tuple[tuple[CaseModel, ...], dict[documents.Path, Place]]:
+    """The cases of a Python rule and where their parts stand; their problems stand where they do in the module."""
+    # one line of its own and two blanks stand before the text, blank lines at its start are gone
+    down = first_line + len(text) - len(text.lstrip("\n")) - 2
     try:
-        return documents.load("cases:\n" + _indent(text), shown, CasesModel).cases
+        document = documents.parse("cases:\n" + _indent(text), shown)
+        cases = documents.build(document, document.value, (), CasesModel).cases
     except ConfigurationError as error:
         if not first_line:
             raise
-        # one line of its own and two blanks stand before the text, blank lines at its start are gone
-        down = first_line + len(text) - len(text.lstrip("\n")) - 2
-        raise ConfigurationError([_moved(problem, down, -2) for problem in error.problems]) from error
+        moved = [replace(problem, place=_moved(problem.place, down, -2)) for problem in error.problems]
+        raise ConfigurationError(moved) from error
+    if not first_line:
+        return cases, {}
+    return cases, {path: _moved(place, down, -2) for path, place in document.places.items() if len(path) > 1}
 
 
-def _moved(problem: Problem, lines: int, columns: int) -> Problem:
-    place = problem.place
-    if place.line < 2:
-        return problem
-    return replace(problem, place=Place(place.file, place.line + lines, max(1, place.column + columns)))
+def places_of_options(tree: ast.Module, shown: str) -> dict[documents.Path, Place]:
+    """Where the options of the decorator of a Python rule stand, under the names of their likes in a YAML rule."""
+    found: dict[documents.Path, Place] = {}
+    for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+        for decorator in (node for node in function.decorator_list if isinstance(node, ast.Call)):
+            for keyword in decorator.keywords:
+                path = ("extract", keyword.arg) if keyword.arg in _OF_EXTRACT else (keyword.arg or "",)
+                value = keyword.value
+                found[path] = Place(shown, value.lineno, value.col_offset + 1)
+                items = value.elts if isinstance(value, ast.List | ast.Tuple) else ()
+                for number, item in enumerate(items):
+                    found[*path, number] = Place(shown, item.lineno, item.col_offset + 1)
+    return found
+
+
+_OF_EXTRACT = ("literals", "pattern")
+
+
+def _moved(place: Place, lines: int, columns: int) -> Place:
+    return place if place.line < 2 else Place(place.file, place.line + lines, max(1, place.column + columns))
 
 
 def _indent(text: str) -> str:

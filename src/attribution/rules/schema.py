@@ -1,6 +1,6 @@
 """The YAML forms of rules, of their cases and of the symptom registry."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -8,8 +8,12 @@ from attribution.contracts.base import Strict
 from attribution.contracts.vocabulary import Action, DeviceKind, Role, Source, SubDomain, TerminalState
 
 SymptomName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
-RuleId = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9]{1,7}\d{3}$", description="family and number, such as PYX001")]
-RuleName = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", description="what was found, in kebab-case")]
+RULE_ID = r"^[A-Z][A-Z0-9]{1,7}\d{3}$"
+RULE_NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+RuleId = Annotated[str, Field(pattern=RULE_ID, description="family and number, such as PYX001")]
+RuleName = Annotated[str, Field(pattern=RULE_NAME, description="what was found, in kebab-case")]
+Status = Literal["preview", "stable", "deprecated"]
+STATUSES: tuple[str, ...] = get_args(Status)
 Text = Annotated[str, Field(min_length=1)]
 EndsJob = Literal["yes", "usually", "sometimes", "no"]
 
@@ -30,6 +34,9 @@ class CaseModel(Strict):
     context: dict[str, Any] = Field(default_factory=dict, description="fields of the ExecutionContext it plays in")
     given: Text
     expect: Text
+    also: Annotated[tuple[RuleId, ...], BeforeValidator(_one_or_many)] = Field(
+        default=(), description="other rules that are meant to fire on these lines too"
+    )
 
     @property
     def negative(self) -> bool:
@@ -173,7 +180,7 @@ class RuleBase(Strict):
 
     id: RuleId
     name: RuleName
-    status: Literal["preview", "stable", "deprecated"]
+    status: Status
     since: Text
     summary: Text
     why: Text

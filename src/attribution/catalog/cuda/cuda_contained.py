@@ -64,4 +64,10 @@ CASES = """
   given: |
     node-01 +0.0s applog | retry after an Invalid access of peer GPU memory over nvlink or a hardware error
   expect: none
+- name: another form
+  given: |
+    node-01 +0.0s applog | jaxlib.xla_extension.XlaRuntimeError: INTERNAL: CUDA_ERROR_CONTAINED
+  expect: |
+    node-01 +0.0s CUDA_CONTAINED_HARDWARE
+    node-01 +0.0s CUDA_CONTAINED_PEER
 """

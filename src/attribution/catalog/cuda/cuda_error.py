@@ -139,4 +139,13 @@ CASES = """
   given: |
     node-01 +0.0s applog | cudaEventQuery returned cudaErrorNotReady
   expect: none
+- name: its other forms
+  given: |
+    node-01 +0.0s applog | RuntimeError: cuda runtime error (719) : unspecified launch failure at /pytorch/aten/src/THC/THCStorage.cpp:39
+    node-01 +1.0s applog | RuntimeError: NVML_SUCCESS == r INTERNAL ASSERT FAILED at "/pytorch/c10/cuda/CUDACachingAllocator.cpp":1123
+    node-01 +2.0s applog | E0101 step.cc:41] stream synchronize returned cudaErrorLaunchFailure
+  expect: |
+    node-01 +0.0s CUDA_ERROR code=719
+    node-01 +1.0s CUDA_ERROR error="NVML_SUCCESS == r"
+    node-01 +2.0s CUDA_ERROR code=719 name=cudaErrorLaunchFailure
 """

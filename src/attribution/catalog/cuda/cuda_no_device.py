@@ -71,4 +71,10 @@ CASES = """
   given: |
     node-01 +0.0s applog | failed call to cuInit: CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected
   expect: none
+- name: another form
+  given: |
+    node-01 +0.0s applog | E0101 init.cc:41] device count returned cudaErrorNoDevice
+  expect: |
+    node-01 +0.0s CUDA_GPUS_HIDDEN
+    node-01 +0.0s CUDA_GPUS_MISSING
 """

@@ -105,4 +105,9 @@ CASES = r"""
   given: |
     node-01 +0.0s applog | Got completion from model in 2.1 s with 128 tokens
   expect: none
+- name: another form
+  given: |
+    node-01 +0.0s applog | node-01:4481:4918 [4] NCCL INFO NET/IB: Got CQE with error from peer 10.0.0.2: status=IBV_WC_RETRY_EXC_ERR(12) vendor_err=129
+  expect: |
+    node-01 +0.0s NCCL_IB_RETRY_EXCEEDED status=12 status_meaning="no acknowledgement after all retries" status_name=IBV_WC_RETRY_EXC_ERR vendor_err=129 vendor_meaning="no acknowledgement after all retries"
 """

@@ -90,4 +90,11 @@ CASES = """
   given: |
     node-01 +0.0s applog | FileNotFoundError: [Errno 2] No such file or directory: '/tmp/pymp-3kx9/listener-77'
   expect: none
+- name: its other forms
+  given: |
+    node-01 +0.0s applog | FileNotFoundError: Couldn't find any data file at /data/job/set
+    node-01 +1.0s applog | FileNotFoundError: no checkpoint to resume from
+  expect: |
+    node-01 +0.0s FILE_NOT_FOUND path=/data/job/set
+    node-01 +1.0s FILE_NOT_FOUND
 """

@@ -133,4 +133,11 @@ CASES = """
   given: |
     node-01 +0.0s applog | srun: Step created for job 81234; earlier message was "Unable to create step for job"
   expect: none
+- name: its other forms
+  given: |
+    node-01 +0.0s applog | salloc: error: allocation failure: Requested node configuration is not available
+    node-01 +1.0s applog | srun: error: Unable to confirm allocation for job 81234: Invalid job id specified
+  expect: |
+    node-01 +0.0s SLURM_REQUEST_REFUSED reason="Requested node configuration is not available"
+    node-01 +1.0s SLURM_REQUEST_REFUSED job=81234 reason="Invalid job id specified"
 """

@@ -22,7 +22,7 @@ _STATE = r"(?P<state>TIMEOUT|DEADLINE|NODE_FAIL|BOOT_FAIL|OUT_OF_MEMORY|OUT_OF_M
     id="SLURM102",
     name="slurm-state",
     since="0.1.0",
-    literals=("JobState=", *(f"{mark}{state}" for mark in "| " for state in _SYMPTOMS)),
+    literals=("JobState=", *(f"{mark}{state}" for mark in "| " for state in _SYMPTOMS if state != "OUT_OF_MEMORY")),
     pattern=(
         r"\bJobState=" + _STATE + r"\b",
         r"^ *(?P<job>\d+(?:[_+]\d+)?)\|(?:.*\|)?" + _STATE + r"(?:\+| by (?P<uid>\d+))?(?:\||$)",

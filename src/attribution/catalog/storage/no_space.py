@@ -7,6 +7,9 @@ from attribution.contracts.vocabulary import Source
 from attribution.rules.api import Finding, Match, PrintedBy, extractor
 
 _SHARED_MEMORY = re.compile(r"^/dev/shm(?:/|$)")
+_IMAGE = re.compile(
+    r"pyxis: |enroot|squashfs|ApplyLayer|ailed to register layer|/var/lib/(?:containerd|docker|containers|kubelet)"
+)
 _SCRATCH = re.compile(r"^/(?:tmp|var/tmp|local|localscratch|scratch_local|ssd|nvme)(?:/|$)")
 
 
@@ -32,7 +35,7 @@ def no_space_left(match: Match) -> Iterator[Finding]:
     Next step: look at the space and inodes of the path on the node; remove old checkpoints or move the path.
     """
     text, path = match.text, match["path"]
-    if "NCCL" in text or "inotify" in text or "</torch_" in text:
+    if "NCCL" in text or "inotify" in text or "</torch_" in text or _IMAGE.search(text):
         return  # rules of those read them
     if path and _SHARED_MEMORY.match(path):
         symptom = "SHARED_MEMORY_FULL"
@@ -69,4 +72,14 @@ CASES = """
   given: |
     node-01 +0.0s applog | include/shm.h:28 NCCL WARN Call to posix_fallocate failed : No space left on device
   expect: none
+- name: an image that is unpacked
+  because: the image store is full, and its own rule says so
+  given: |
+    node-01 +0.0s scheduler | slurmstepd: error: pyxis:     tar: usr/lib/libcublas.so: Cannot write: No space left on device
+  expect: none
+- name: another form
+  given: |
+    node-01 +0.0s applog | write failed: No space left on device
+  expect: |
+    node-01 +0.0s STORAGE_FULL
 """

@@ -50,4 +50,9 @@ CASES = """
   given: |
     node-01 +0.0s applog | mounted as Read-only file system on purpose
   expect: none
+- name: another form
+  given: |
+    node-01 +0.0s applog | touch: cannot touch '/data/out/flag': Read-only file system
+  expect: |
+    node-01 +0.0s STORAGE_READ_ONLY path=/data/out/flag
 """

@@ -1,0 +1,34 @@
+"""The shipped rules, samples and their documentation keep what they ask of others."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from attribution.bundle.compression import open_plain
+from attribution.cli.catalog import SHIPPED, load_rules
+from attribution.diagnosis.lint import lint
+from attribution.extraction.neutral import finds
+from attribution.rules.codes import CODES
+
+from tests.conftest import SAMPLES
+
+
+def test_nothing_is_told_of_the_shipped_rules() -> None:
+    assert [str(problem) for problem in lint(load_rules(fresh=True), [SHIPPED])] == []
+
+
+def test_the_codes_are_listed_in_the_documentation(root: Path) -> None:
+    text = (root / "docs" / "rule-codes.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
+    assert dict(rows) == CODES
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+def test_samples_are_neutral(sample: Path) -> None:
+    found = []
+    for path in sorted(p for p in sample.rglob("*") if p.is_file()):
+        with open_plain(path) as file:
+            lines = file.read().decode("utf-8", "replace").splitlines()
+        found += [(path.name, number, find) for number, line in enumerate(lines, 1) for find in finds(line)]
+    assert found == []
