@@ -22,6 +22,7 @@ from sample_parts import (
     training,
     utc,
     utc_style,
+    watchdog_timeout,
 )
 
 FAILED = "scheduler_state: FAILED\nexit_code: 1\nreason: NonZeroExitCode"
@@ -486,12 +487,58 @@ def switch_fatal() -> Job:
     return job
 
 
+def firmware_unresponsive() -> Job:
+    """The firmware of a GPU stops answering; the driver names the monitoring tool that happened to ask it."""
+    job = Job(
+        "firmware-unresponsive",
+        418935,
+        utc("2026-06-05T15:00:00"),
+        utc("2026-06-05T16:24:50"),
+        machines(2, 8, 46115),
+        FAILED,
+    )
+    one, two = job.machines
+    silent = utc("2026-06-05T16:13:58.660124")
+    for machine in job.machines:
+        path = running(job, machine, after(silent, -1), "log.zst", 36)
+        system = f"syslog/{machine.name}.log"
+        quiet_system(job, system, machine.name, after(job.start, -300), after(job.end, 200), 40, "iso")
+        if machine is one:
+            expired = after(silent, 612.4)
+            for n, rank in enumerate((0, 4)):
+                at = after(expired, 0.03 * n)
+                job.log(path).add(at, *watchdog_timeout(rank, at, 60412, 16777216, 600009 + n))
+            done = after(expired, 5)
+            job.log(path).add(done, *child_failed(one, 0, done, -6), exited(one, 0))
+    xid = f"NVRM: Xid (PCI:{PCI[5]}): 119, pid=3310, name=nvidia-smi,"
+    for n, function in enumerate(("76 (GSP_RM_CONTROL) (0x20801702 0x4)", "76 (GSP_RM_CONTROL) (0x2080a097 0x4)")):
+        text = f"{xid} Timeout after 6s of waiting for RPC response from GPU5 GSP! Expected function {function}."
+        kernel(job, "syslog/node-02.log", two, after(silent, 6.01 * n), text)
+    text = (
+        f"NVRM: Rate limiting GSP RPC error prints for GPU at PCI:{PCI[5]} (printing 1 of every 30).  The GPU likely "
+    )
+    kernel(job, "syslog/node-02.log", two, after(silent, 12.2), text + "needs to be reset.")
+    advice = "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)"
+    kernel(job, "syslog/node-02.log", two, after(silent, 12.3), f"NVRM: Xid (PCI:{PCI[5]}): 154, {advice}")
+    hung = after(silent, 246)
+    kernel(
+        job,
+        "syslog/node-02.log",
+        two,
+        hung,
+        f"INFO: task python3:{two.pid_of(13)} blocked for more than 122 seconds.",
+        "      Tainted: P           OE      6.8.0-52-generic #53-Ubuntu",
+    )
+    return job
+
+
 SAMPLES = (
     gpu_memory_uncorrectable,
     switch_fatal,
     cable_overheated,
     memory_module_failed,
     driver_updated_under_job,
+    firmware_unresponsive,
     kernel_panic,
     file_server_evicts_clients,
 )

@@ -255,6 +255,84 @@ def image_pull_denied() -> Job:
     return job
 
 
+def mount_source_missing() -> Job:
+    """A folder that the launch line mounts into the container is not there on one node; no task ever starts."""
+    job = Job(
+        "mount-source-missing",
+        418940,
+        utc("2026-06-08T09:15:00"),
+        utc("2026-06-08T09:16:12"),
+        machines(2, 8, 70233),
+        "scheduler_state: FAILED\nexit_code: 1\nreason: NonZeroExitCode",
+    )
+    quiet_nodes(job, 15)
+    failed = utc("2026-06-08T09:15:58")
+    log = job.log("applog/node-01.batch.log")
+    log.add(
+        job.start,
+        "pyxis: importing docker image: registry.example.internal/team/train:2026-06",
+        "pyxis: imported docker image: registry.example.internal/team/train:2026-06",
+    )
+    target = "/run/user/1000/enroot/data/pyxis_418940.0/corpus"
+    log.add(
+        failed,
+        "slurmstepd: error: pyxis: container start failed with error code: 1",
+        "slurmstepd: error: pyxis: printing enroot log file:",
+        f"slurmstepd: error: pyxis:     enroot-mount: failed to mount: /scratch/corpus at {target}: No such file or "
+        "directory",
+        "slurmstepd: error: pyxis: couldn't start container",
+        "slurmstepd: error: spank: required plugin spank_pyxis.so: task_init() failed with rc=-1",
+        "slurmstepd: error: Failed to invoke spank plugin stack",
+        "srun: error: node-02: task 1: Exited with exit code 1",
+        "srun: Terminating StepId=418940.0",
+        "slurmstepd: error: *** STEP 418940.0 ON node-01 CANCELLED AT 2026-06-08T09:15:59 ***",
+        "srun: error: node-01: task 0: Terminated",
+    )
+    job.log("scheduler/sacct.txt").add(
+        job.end,
+        "JobID|JobName|State|ExitCode|Start|End|NodeList",
+        "418940|train|FAILED|1:0|2026-06-08T09:15:00|2026-06-08T09:16:12|node-[01-02]",
+        "418940.0|bash|FAILED|1:0|2026-06-08T09:15:02|2026-06-08T09:16:00|node-[01-02]",
+    )
+    return job
+
+
+def shared_memory_small() -> Job:
+    """The pods have 64 MiB of shared memory, as they do by default; the data loaders of one rank need more."""
+    job = Job(
+        "shared-memory-small",
+        5207,
+        utc("2026-06-09T11:00:00"),
+        utc("2026-06-09T11:19:43"),
+        machines(2, 4, 90),
+        POD_FAILED,
+        scheduler="kubernetes",
+        pod="vision-worker",
+    )
+    one, two = job.machines
+    quiet_nodes(job, 15)
+    raised = utc("2026-06-09T11:08:21.480")
+    paths = {m: running(job, m, after(raised, -1), "log.gz" if m is two else "log") for m in job.machines}
+    frames = (
+        ("/data/job/train.py", 318, "<module>", "main()"),
+        ("/data/job/train.py", 274, "main", "for raw in stream:"),
+        (f"{SITE}/torch/utils/data/dataloader.py", 733, "__next__", "data = self._next_data()"),
+    )
+    shm = "RuntimeError: unable to write to file </torch_1187_2871930455_9>: No space left on device (28)"
+    log = job.log(paths[one])
+    log.add(raised, utc_style(raised, "INFO", "data.loader", "rank 2: epoch 1, 8 workers, prefetch 4"))
+    log.add(
+        after(raised, 0.1),
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient shared memory (shm).",
+    )
+    log.add(after(raised, 0.3), *traceback(2, frames, shm))
+    log.add(after(raised, 2), *child_failed(one, 2, after(raised, 2), 1))
+    timed_out(job, two, paths[two], (4, 6), after(raised, 601.2), 4120, 2097152)
+    for path in paths.values():
+        as_container(job.log(path))
+    return job
+
+
 def model_hub_unreachable() -> Job:
     """No pod can resolve the model hub's name, so none can load the tokenizer."""
     job = Job(
@@ -503,8 +581,10 @@ SAMPLES = (
     time_limit,
     preempted_by_queue,
     image_pull_denied,
+    mount_source_missing,
     model_hub_unreachable,
     gpu_memory_exceeded,
+    shared_memory_small,
     internal_assert,
     layout_does_not_fit,
     corrupt_shard,
