@@ -12,6 +12,8 @@ import zstandard
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import sample_nodes
+import sample_programs
 from sample_parts import (
     PCI,
     WARNINGS,
@@ -126,7 +128,7 @@ def python_exception_one_rank() -> Job:
     )
     one, two = job.machines
     raised = utc("2026-05-06T14:22:07.418")
-    paths = {one: "applog/node-01.log", two: "applog/node-02.log.gz"}
+    paths = {one: "applog/node-01.log.gz", two: "applog/node-02.log.gz"}
     for machine, path in paths.items():
         starting(job, path, machine, machine.ranks)
         training(job, path, machine, after(raised, -1), python_style, 9)
@@ -166,8 +168,9 @@ def cgroup_oom() -> Job:
     )
     one, two = job.machines
     killed, booted = utc("2026-05-07T09:41:12.640231"), utc("2026-05-01T11:27:18.522027")
+    paths = {one: "applog/node-01.log.gz", two: "applog/node-02.log"}
     for machine in job.machines:
-        path = f"applog/{machine.name}.log"
+        path = paths[machine]
         starting(job, path, machine, machine.ranks[:2], launcher=False)
         training(job, path, machine, after(killed, -1), python_style, 24, machine.ranks[:1])
         log = job.logs[path]
@@ -191,7 +194,7 @@ def cgroup_oom() -> Job:
     for machine, rank, secs in ((two, 10, 1.1), (one, 7, 1.4)):
         peer, at = "node-02.cluster.example<51022>", after(killed, secs)
         lines = [*peer_closed(machine, rank, at, python_style, peer), *connection_lost(rank, peer)]
-        job.log(f"applog/{machine.name}.log").add(at, *(f"{rank:2d}: {line}" for line in lines))
+        job.log(paths[machine]).add(at, *(f"{rank:2d}: {line}" for line in lines))
     job.log("applog/node-01.batch.log").add(
         after(killed, 3),
         "srun: error: node-02: task 9: Out Of Memory",
@@ -266,7 +269,7 @@ def two_suspects() -> Job:
     one, _, three = job.machines
     about = utc("2026-05-11T11:52:40")
     for machine, uptime in zip(job.machines, (1904433, 771208, 1902114), strict=True):
-        path = f"applog/{machine.name}.log"
+        path = f"applog/{machine.name}.log" + ("" if machine is three else ".gz")
         starting(job, path, machine, machine.ranks[:2])
         training(job, path, machine, after(about, -3), python_style, 45)
         booted = after(about, -uptime)
@@ -282,7 +285,7 @@ def two_suspects() -> Job:
         )
         if machine is one:
             _lost_gpu(job, machine, after(about, 0.218), booted)
-    log, at = job.log("applog/node-01.log"), after(about, 0.7)
+    log, at = job.log("applog/node-01.log.gz"), after(about, 0.7)
     log.add(at, python_style(at, "INFO", "trainer", "heartbeat: 8 processes alive, 0 failed, timeout=1800"))
     group = "[PG ID 0 PG GUID 0(default_pg) Rank 2]"
     log.add(
@@ -370,13 +373,13 @@ def completed_with_noise() -> Job:
     one, two = job.machines
     done = after(job.end, -14)
     for machine in job.machines:
-        path = f"applog/{machine.name}.log"
+        path = f"applog/{machine.name}.log.zst"
         starting(job, path, machine, machine.ranks[:2])
         training(job, path, machine, after(done, -40), coloured_style, 32)
-        system = f"syslog/{machine.name}.log"
+        system = f"syslog/{machine.name}.log.gz"
         quiet_system(job, system, machine.name, after(job.start, -200_000), after(job.end, 300), 420, "iso")
     _scary_lines(job, one, done)
-    log = job.log("applog/node-01.log")
+    log = job.log("applog/node-01.log.zst")
     for n, at in enumerate(evenly(after(job.start, 400), done, 24, Values(job.name))):
         shown = [
             f"evaluate {n:2d}: {done_:3d}%|{'#' * (done_ // 5):20s}| {done_ * 4}/400 [00:{done_ * 3 // 10:02d}]"
@@ -386,7 +389,7 @@ def completed_with_noise() -> Job:
     for machine in job.machines:
         at = after(done, 2)
         rank = machine.ranks[0]
-        log = job.log(f"applog/{machine.name}.log")
+        log = job.log(f"applog/{machine.name}.log.zst")
         log.add(done, coloured_style(done, "INFO", "trainer", "training finished: 4690 steps, 0 errors, 0 restarts"))
         log.add(
             at,
@@ -394,7 +397,7 @@ def completed_with_noise() -> Job:
             "program exit, which can leak resources. For more info, please see "
             "https://pytorch.org/docs/stable/distributed.html#shutdown (function operator())",
         )
-    system = job.log("syslog/node-02.log")
+    system = job.log("syslog/node-02.log.gz")
     for n in range(3):
         at = after(done, 3.1 + 0.0007 * n)
         text = f"kernel: NVRM: Xid (PCI:{PCI[4]}): 45, pid={two.pid_of(12)}, name=python3, Ch {n + 8:08x}"
@@ -409,7 +412,7 @@ def completed_with_noise() -> Job:
 
 def _scary_lines(job: Job, machine: Machine, done: datetime) -> None:
     """A skipped step, a retry that worked, and errors that the hardware corrected."""
-    log = job.log(f"applog/{machine.name}.log")
+    log = job.log(f"applog/{machine.name}.log.zst")
     for secs, scale in ((611, 65536), (640, 32768), (4210, 65536)):
         at = after(job.start, secs)
         text = f"Skipping step. Attempted loss scale: {scale}, reducing to {scale // 2}"
@@ -438,7 +441,7 @@ def _scary_lines(job: Job, machine: Machine, done: datetime) -> None:
         "offset:0x340 grain:32 syndrome:0x0)",
     ):
         at = after(at, 0.00003)
-        job.log(f"syslog/{machine.name}.log").add(at, stamped(f"kernel: {text}", at, machine.name, "iso"))
+        job.log(f"syslog/{machine.name}.log.gz").add(at, stamped(f"kernel: {text}", at, machine.name, "iso"))
 
 
 SAMPLES = (
@@ -448,6 +451,8 @@ SAMPLES = (
     two_suspects,
     timeouts_only,
     completed_with_noise,
+    *sample_nodes.SAMPLES,
+    *sample_programs.SAMPLES,
 )
 
 

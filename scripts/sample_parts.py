@@ -3,6 +3,8 @@
 Every line is made up: its shape is that of the program which prints it, its values are ours.
 """
 
+import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -73,6 +75,11 @@ class Job:
     machines: tuple[Machine, ...]
     ending: str
     logs: dict[str, Log] = field(default_factory=dict)
+    scheduler: str = "slurm"
+    pod: str = ""
+    """What its pods are called on Kubernetes, before the number of the node."""
+    adapters: tuple[str, ...] = ()
+    """PCI addresses of the network adapters mlx5_0, mlx5_1 ... of each node."""
 
     @property
     def nranks(self) -> int:
@@ -91,13 +98,24 @@ class Job:
         """Every file of the bundle before compression."""
         return {"context.yaml": self.context().encode(), **{p: log.content() for p, log in sorted(self.logs.items())}}
 
+    def pod_of(self, machine: Machine) -> str:
+        """The pod on that node."""
+        return f"{self.pod}-{self.machines.index(machine)}"
+
+    def _ids(self) -> str:
+        return f"{{namespace: team, name: {self.pod}}}" if self.pod else f"{{job: '{self.number}'}}"
+
+    def _aliases(self, machine: Machine) -> list[str]:
+        pods = [self.pod_of(machine)] if self.pod else []
+        return [f"{machine.name}.cluster.example", self.address(machine), *pods]
+
     def context(self) -> str:
         """The ExecutionContext as YAML."""
         lines = [
             f"workload_id: '{self.number}'",
             "attempt: 1",
-            "scheduler: slurm",
-            f"scheduler_ids: {{job: '{self.number}'}}",
+            f"scheduler: {self.scheduler}",
+            f"scheduler_ids: {self._ids()}",
             "cluster: example",
             "name: train",
             "user: user-1",
@@ -112,11 +130,16 @@ class Job:
         for machine in self.machines:
             lines += [
                 f"  - name: {machine.name}",
-                f"    aliases: [{machine.name}.cluster.example, {self.address(machine)}]",
+                f"    aliases: [{', '.join(self._aliases(machine))}]",
                 f"    ranks: [{', '.join(map(str, machine.ranks))}]",
                 "    gpus:",
                 *(f"      - {{index: {i}, pci: '{PCI[i]}'}}" for i in range(len(machine.ranks))),
             ]
+            if self.adapters:
+                lines += [
+                    "    nics:",
+                    *(f"      - {{name: mlx5_{i}, pci: '{a}'}}" for i, a in enumerate(self.adapters)),
+                ]
         return "\n".join(lines) + "\n"
 
 
@@ -249,6 +272,68 @@ def training(
             values["rank"] = values.rng.choice(ranks or machine.ranks)
             level, logger, template = values.rng.choice(ROUTINE)
             log.add(values.stamp, style(values.stamp, level, logger, values.fill(template)))
+
+
+def kernel(job: Job, path: str, machine: Machine, at: datetime, *texts: str, step: float = 0.000021) -> None:
+    """Lines of one node's system log, a moment apart; those without a program of their own are the kernel's."""
+    for n, text in enumerate(texts):
+        moment = after(at, n * step)
+        tag = "" if PROGRAM.match(text) else "kernel: "
+        job.log(path).add(moment, stamped(tag + text, moment, machine.name, "iso"))
+
+
+PROGRAM = re.compile(r"(?:systemd|kubelet|containerd|slurmd|slurmctld|dpkg|nv-hostengine|chronyd|rasdaemon)\[\d+\]: ")
+
+
+def as_journal(log: Log, booted: datetime) -> None:
+    """The lines of a log in the ISO form become what `journalctl -o json` prints of them."""
+    log.lines = [(at, _journal_record(at, line, booted)) for at, line in log.lines]
+
+
+def _journal_record(at: datetime, line: str, booted: datetime) -> str:
+    _, host, tagged = line.split(" ", 2)
+    tag, _, message = tagged.partition(": ")
+    program, _, pid = tag.removesuffix("]").partition("[")
+    record = {
+        "__REALTIME_TIMESTAMP": str(int(at.timestamp()) * 1_000_000 + at.microsecond),
+        "__MONOTONIC_TIMESTAMP": str(int((at - booted).total_seconds() * 1e6)),
+        "_TRANSPORT": "kernel" if program == "kernel" else "syslog",
+        "PRIORITY": "3" if "NVRM: Xid" in message else "6",
+        "SYSLOG_IDENTIFIER": program,
+        "_HOSTNAME": host,
+        "MESSAGE": message,
+    }
+    return json.dumps({**record, "_PID": pid} if pid else record)
+
+
+def as_container(log: Log, stream: str = "stderr") -> None:
+    """The lines of a log become the JSON records that a container runtime keeps of them."""
+    log.lines = [
+        (
+            at,
+            json.dumps(
+                {"log": f"{line}\n", "stream": stream, "time": f"{at:%Y-%m-%dT%H:%M:%S}.{at.microsecond:06d}000Z"}
+            ),
+        )
+        for at, line in log.lines
+    ]
+
+
+Series = tuple[str, dict[str, str], Sequence[float]]
+"""Name, labels and values of a metric, one value at each scrape."""
+
+
+def metrics(job: Job, path: str, start: datetime, secs: int, series: Sequence[Series]) -> None:
+    """A file of metrics as a Prometheus server answers a range query, scraped every so many seconds."""
+    result = [
+        {
+            "metric": {"__name__": name, **labels},
+            "values": [[int(start.timestamp()) + n * secs, f"{value:g}"] for n, value in enumerate(values)],
+        }
+        for name, labels, values in series
+    ]
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": result}}
+    job.log(path).add(start, json.dumps(answer))
 
 
 # --- what goes wrong, as programs print it ---------------------------------------------------------------------------

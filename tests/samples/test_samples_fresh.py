@@ -40,6 +40,10 @@ def test_a_sample_is_small(bundle):
     assert sum(file.stat().st_size for file in bundle.rglob("*") if file.is_file()) < 400_000
 
 
+def test_all_samples_are_small():
+    assert sum(file.stat().st_size for file in (ROOT / "samples").rglob("*") if file.is_file()) < 1_500_000
+
+
 def test_every_sample_is_explained():
     readme = (ROOT / "samples" / "README.md").read_text(encoding="utf-8")
     names = [make().name for make in make_samples.SAMPLES]

@@ -11,6 +11,8 @@ _EXCEPTION = re.compile(r"^(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80
 _FRAME = re.compile(r'^ {1,4}File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,7}), in (?P<function>.{1,200})$')
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]{1,16}|\d{1,20}")
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ")
+_CARRIED = re.compile(r"^Caught \w{1,80} in .{1,80}\.$")
+"""What torch.utils.data and nn.DataParallel say of an exception that they carry from another process or thread."""
 _QUIET = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration"})
 
 SYMPTOMS = (
@@ -42,7 +44,8 @@ def python_exception(match: Match) -> Iterator[Finding]:
     """A Python program ended with an exception that no more specific rule reads.
 
     Why: the first rank that raises is where the job broke; what its peers report seconds later are echoes of it.
-    Misses: exceptions that the program caught and logged on purpose, and tracebacks whose last line was cut off.
+    Misses: exceptions that the program caught and logged on purpose, tracebacks whose last line was cut off, and
+    exceptions carried from a data loader's worker where the original traceback below them is missing.
     Next step: read the innermost frame of the job's own code; a restart fails the same way.
     """
     if not match.follow:
@@ -54,6 +57,8 @@ def python_exception(match: Match) -> Iterator[Finding]:
     own = [frame for frame in frames if not any(part in frame["file"] for part in _LIBRARIES)]
     frame = own[-1] if own else frames[-1] if frames else None
     message = found["message"] or ""
+    if _CARRIED.match(message):
+        return  # the original traceback follows and says more
     yield Finding(
         "PYTHON_EXCEPTION",
         fields={
@@ -86,6 +91,16 @@ CASES = r"""
     node-01 +0.0s applog | [rank5]: KeyError: 'labels'
   expect: |
     node-01.rank5 +0.0s PYTHON_EXCEPTION exception=KeyError line=88
+- name: carried from a worker of the data loader
+  given: |
+    node-01 +0.0s applog | [rank5]: Traceback (most recent call last):
+    node-01 +0.0s applog | [rank5]:   File "/data/job/train.py", line 88, in step
+    node-01 +0.0s applog | [rank5]: KeyError: Caught KeyError in DataLoader worker process 2.
+    node-01 +0.0s applog | [rank5]: Original Traceback (most recent call last):
+    node-01 +0.0s applog | [rank5]:   File "/data/job/corpus.py", line 31, in __getitem__
+    node-01 +0.0s applog | [rank5]: KeyError: 'labels'
+  expect: |
+    node-01.rank5 +0.0s PYTHON_EXCEPTION exception=KeyError line=31
 - name: a person pressed Ctrl-C
   because: a KeyboardInterrupt is somebody's wish, not a failure of the code
   given: |

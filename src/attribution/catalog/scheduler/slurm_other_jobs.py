@@ -15,6 +15,7 @@ _OF_A_JOB = (
     "SCHEDULER_OUT_OF_MEMORY",
     "SLURM_PROLOG_FAILED",
     "STEP_CANCELLED",
+    "STEP_OUT_OF_MEMORY",
     "PROCESS_EXIT_CODE",
 )
 _OF_A_NODE = ("SCHEDULER_NODE_FAILED", "SLURM_NODE_DOWN", "SLURM_PROLOG_FAILED", "NODE_REBOOTED", "STEP_UNKILLABLE")
@@ -31,7 +32,7 @@ def slurm_other_jobs(view: EventView) -> Iterator[EventDecision]:
     """
     jobs, nodes = _jobs(view.context), _nodes(view.context)
     for event in view.of(*_OF_A_JOB) if jobs else ():
-        named = _ID.match(event.get("job") or "")
+        named = _ID.match(event.get("job") or event.get("step") or "")
         if named and named[0] not in jobs:
             yield SetContext(event, "it names another job")
     for event in view.of(*_OF_A_NODE) if nodes else ():
@@ -59,6 +60,13 @@ CASES = """
   expect: |
     context node-01 +0.0s SCHEDULER_CANCELLED job=81235
     context node-09 +1.0s SLURM_NODE_DOWN
+- name: a step of another job on the same node
+  context: {scheduler_ids: {job: '81234'}, nodes: [{name: node-01}]}
+  given: |
+    node-01 +0.0s syslog | slurmstepd: error: Detected 1 oom_kill event in StepId=81235.0. Some of the step tasks have been OOM Killed.
+    node-01 +1.0s syslog | slurmstepd: error: Detected 1 oom_kill event in StepId=81234.0. Some of the step tasks have been OOM Killed.
+  expect: |
+    context node-01 +0.0s STEP_OUT_OF_MEMORY step=81235.0
 - name: the job itself
   because: it is the attempt in question
   context: {scheduler_ids: {job: '81234'}, nodes: [{name: node-01}]}
