@@ -3,10 +3,9 @@
 import argparse
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 
 from attribution.catalog.tables import xids
-from attribution.cli.catalog import load_rules
+from attribution.cli.catalog import add_rules_flag, load_rules
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.events.symptom import SymptomType
 from attribution.rules.model import Catalog, Extractor, MetricExtractor, Relation, Rule, emitted_by
@@ -17,9 +16,7 @@ WIDTH = 80
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
     parser.add_argument("word", help="a rule id or name, a symptom, or an Xid code such as XID79")
-    parser.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="DIR", help="a folder of your own rules"
-    )
+    add_rules_flag(parser)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,32 +1,45 @@
-"""`attribution rules list|check`: what is in the catalog, and whether every case holds."""
+"""`attribution rules list|check|new|diff`: what is in the catalog, whether every case holds, and how it grows."""
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
 
-from attribution.cli.catalog import load_rules
+from attribution.cli import rules_diff, rules_list, rules_new
+from attribution.cli.catalog import add_rules_flag, load_rules
 from attribution.contracts.errors import ConfigurationError
 from attribution.diagnosis.verify import verify
 from attribution.extraction.price import dear_literals
-from attribution.rules.model import Extractor, MetricExtractor, Rule, emitted_by
+from attribution.rules.model import Extractor, MetricExtractor, Rule
+
+_ACTIONS = {"list": rules_list, "new": rules_new, "diff": rules_diff}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, text in (("list", "list the rules"), ("check", "load every rule and run every case")):
-        action = actions.add_parser(name, help=text)
-        action.add_argument("--rules", type=Path, action="append", default=[], metavar="DIR", help="your own rules")
-        action.add_argument("--format", choices=("text", "json"), default="text")
+    check = actions.add_parser("check", help=(text := "load every rule and run every case"), description=_said(text))
+    check.add_argument(
+        "paths", type=Path, nargs="*", metavar="PATH", help="a folder of your own rules, or one rule file"
+    )
+    add_rules_flag(check)
+    for name, module in _ACTIONS.items():
+        action = actions.add_parser(name, help=module.HELP, description=_said(module.HELP))
+        module.add_arguments(action)
+
+
+def _said(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the action that was asked for."""
-    rules = load_rules(options.rules)
-    if options.action == "list":
-        return _list(rules.catalog.rules, options.format)
+    return check(options) if options.action == "check" else _ACTIONS[options.action].run(options)
+
+
+def check(options: argparse.Namespace) -> int:
+    """Load the shipped rules and those that were named, and run every case."""
+    rules = load_rules([*options.rules, *options.paths])
     started = time.perf_counter()
     dear = tuple(dear_literals(rules))
     if dear:
@@ -48,24 +61,3 @@ def pattern_count(rule: Rule) -> int:
     if isinstance(rule, Extractor):
         return len(rule.patterns)
     return 1 if isinstance(rule, MetricExtractor) else 0
-
-
-def _list(rules: tuple[Rule, ...], form: str) -> int:
-    if form == "json":
-        rows = [
-            {
-                "id": rule.info.id,
-                "name": rule.info.name,
-                "kind": rule.info.kind,
-                "status": rule.info.status,
-                "emits": emitted_by(rule),
-                "summary": rule.info.summary,
-            }
-            for rule in rules
-        ]
-        print(json.dumps(rows, indent=2))
-        return 0
-    width = max((len(rule.info.name) for rule in rules), default=0)
-    for rule in rules:
-        print(f"{rule.info.id:9} {rule.info.kind:9} {rule.info.name:{width}}  {rule.info.summary}")
-    return 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attribution.bundle.evidence import Evidence
 from attribution.bundle.reader import open_bundle
-from attribution.cli.catalog import load_rules
+from attribution.cli.catalog import add_rules_flag, load_rules
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.diagnosis.engine import conclude
@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context", type=Path, metavar="FILE", help="the execution context, if it is not in the bundle"
     )
-    parser.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="DIR", help="a folder of your own rules"
-    )
+    add_rules_flag(parser)
 
 
 def run(options: argparse.Namespace) -> int:

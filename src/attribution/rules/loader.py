@@ -55,7 +55,7 @@ _ID = re.compile(r"^[A-Z][A-Z0-9]{1,7}\d{3}$")
 
 
 def load_catalog(folders: Sequence[Path], version: str = attribution.__version__, cache: Cache = no_cache) -> Catalog:
-    """Load every rule below `folders`, in sorted order. Raises ConfigurationError with every error of every file.
+    """Load every rule below `folders` (or rule files), in sorted order. Raises ConfigurationError with every error.
 
     `cache` keeps what the files of a faultless catalog say, so that the next load of the same files neither parses nor
     checks them again.
@@ -111,8 +111,16 @@ class _File:
         return not is_table and self.path.name != "__init__.py"
 
 
+def is_rule_file(path: Path) -> bool:
+    """Whether a path is named as a rule file is, or as a table that rules read."""
+    return path.suffix in {".yaml", ".py", ".json"}
+
+
 def _files_of(folder: Path) -> Iterator[_File]:
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in {".yaml", ".py", ".json"} and p.is_file()):
+    if folder.is_file():
+        yield _File(folder, folder, folder.name, _bytes_of(folder))
+        return
+    for path in sorted(p for p in folder.rglob("*") if is_rule_file(p) and p.is_file()):
         name = path.relative_to(folder).as_posix()
         if "__pycache__" not in name:
             yield _File(folder, path, name, _bytes_of(path))
@@ -166,7 +174,19 @@ class _Loading:
                 document.place(("kind",)), "R018", f"is no rule of a known kind (`{kind}`)", f"kinds: {known}"
             )
             raise ConfigurationError([problem])
-        self._rule_file(documents.build(document, value, (), KINDS[kind]), document)
+        self._rule_file(self._filled(document, KINDS[kind]), document)
+
+    def _filled(self, document: documents.Document, form: type[documents.M]) -> documents.M:
+        """The rule of a document. A key without a value is told as such, and not as a value of a wrong type."""
+        empty = [] if self._remembered is not None else documents.empties(document, form)
+        try:
+            file = documents.build(document, document.value, (), form)
+        except ConfigurationError as error:
+            told = {problem.place for problem in empty}
+            raise ConfigurationError([*empty, *(p for p in error.problems if p.place not in told)]) from error
+        if empty:
+            raise ConfigurationError(empty)
+        return file
 
     def _rule_file(self, file: ExtractorFile | MetricFile | RelationFile, document: documents.Document) -> None:
         info = info_of(file, document.place(("id",)))

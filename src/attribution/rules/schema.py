@@ -25,8 +25,8 @@ Sources = Annotated[tuple[Source, ...], BeforeValidator(_one_or_many), Field(min
 class CaseModel(Strict):
     """One case. A negative one (`expect: none`) says why it must not fire."""
 
-    name: Text
-    because: Text | None = None
+    name: Text = Field(description="what is seen, in a few words")
+    because: Text | None = Field(default=None, description="why nothing must fire")
     context: dict[str, Any] = Field(default_factory=dict, description="fields of the ExecutionContext it plays in")
     given: Text
     expect: Text
@@ -39,18 +39,18 @@ class CaseModel(Strict):
 class PrintedByModel(Strict):
     """Which program prints the message, in which versions, and where its shape is known from."""
 
-    program: Text
-    versions: Text
-    source: Text
+    program: Text = Field(description="which program prints it")
+    versions: Text = Field(description="which versions print it so, such as '>=2.0', or any")
+    source: Text = Field(description="where the shape of the message is known from")
 
 
 class SymptomModel(Strict):
     """One entry of the symptom registry."""
 
     role: Role
-    meaning: Text
-    sub_domain: SubDomain | None = None
-    actions: tuple[Action, ...] = ()
+    meaning: Text = Field(description="in words that go on with 'the cause is'")
+    sub_domain: SubDomain | None = Field(default=None, description="where it lies, see docs/writing-rules.md")
+    actions: tuple[Action, ...] = Field(default=(), description="what to do, such as [raise_limit]")
     tags: tuple[str, ...] = ()
     ends_job: EndsJob = "usually"
     terminal_state: TerminalState | None = None
@@ -175,10 +175,10 @@ class RuleBase(Strict):
     name: RuleName
     status: Literal["preview", "stable", "deprecated"]
     since: Text
-    summary: Text
-    why: Text
-    misses: Text
-    next_step: Text
+    summary: Text = Field(description="what was found, in one sentence")
+    why: Text = Field(description="why that matters")
+    misses: Text = Field(description="what it does not see")
+    next_step: Text = Field(description="what to do about it")
     cases: tuple[CaseModel, ...]
 
 
