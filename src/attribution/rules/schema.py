@@ -115,23 +115,32 @@ class Emit(Strict):
     key: tuple[str, ...] = Field(default=(), description="groups that keep findings of one symptom apart")
 
 
-class When(Strict):
-    """A condition on a series; exactly one of the first four."""
+Number = Annotated[float, Field(allow_inf_nan=False)]
 
-    increase: float | None = Field(default=None, gt=0)
-    above: float | None = None
-    below: float | None = None
-    blank_for_secs: float | None = Field(default=None, gt=0)
-    for_secs: float = Field(default=0, ge=0)
+
+class When(Strict):
+    """A condition on a series; exactly one of the first five."""
+
+    increase: Number | None = Field(default=None, gt=0, description="by how much a counter rises")
+    above: Number | None = Field(default=None, description="a value that samples are larger than")
+    below: Number | None = Field(default=None, description="a value that samples are smaller than")
+    equals: Number | None = Field(default=None, description="the value of the samples")
+    blank_for_secs: Number | None = Field(default=None, gt=0, description="how long a series is silent, others not")
+    for_secs: Number = Field(default=0, ge=0, description="how long `above`, `below` or `equals` must hold")
 
     @model_validator(mode="after")
     def _one(self) -> "When":
-        given = [v for v in (self.increase, self.above, self.below, self.blank_for_secs) if v is not None]
+        levels = (self.above, self.below, self.equals)
+        given = [v for v in (*levels, self.increase, self.blank_for_secs) if v is not None]
         if len(given) != 1:
-            raise ValueError("needs exactly one of `increase`, `above`, `below`, `blank_for_secs`")
-        if self.for_secs and self.above is None and self.below is None:
-            raise ValueError("`for_secs` goes with `above` or `below`")
+            raise ValueError("needs exactly one of `increase`, `above`, `below`, `equals`, `blank_for_secs`")
+        if self.for_secs and levels == (None, None, None):
+            raise ValueError("`for_secs` goes with `above`, `below` or `equals`")
         return self
+
+
+Label = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+LabelValues = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 
 
 class DeviceLabels(Strict):
@@ -146,8 +155,17 @@ class MetricExtract(Strict):
 
     sources: Sources = Field(alias="from")
     metric: Many
+    where: dict[Label, LabelValues] = Field(
+        default_factory=dict, description="label -> the value, or the values of which it has one; '' is no such label"
+    )
     when: When
     device: DeviceLabels | None = None
+
+    @model_validator(mode="after")
+    def _name_is_no_label(self) -> "MetricExtract":
+        if "__name__" in self.where:
+            raise ValueError("`where` names `__name__`: name series under `metric`")
+        return self
 
 
 class MetricEmit(Strict):
