@@ -144,7 +144,7 @@ def test_fail_on(folder: Path, names: list[str], code: int) -> None:
 def test_an_operators_rule_is_used_by_every_command(folder: Path) -> None:
     own = ("--rules", "own")
     assert "TOY901" in run("rules", "list", *own, cwd=folder).stdout
-    assert "It fired on 1 lines" in run("why-not", "toy-boom", "good", *own, cwd=folder).stdout
+    assert "It fired on 1 line;" in run("why-not", "toy-boom", "good", *own, cwd=folder).stdout
     assert "It went boom." in run("explain", "TOY901", *own, cwd=folder).stdout
     symptoms = json.loads(run("diagnose", "good", "--format", "json", *own, cwd=folder).stdout)["symptoms"]
     assert [symptom["symptom"] for symptom in symptoms] == ["TOY_BOOM"]
