@@ -1,6 +1,6 @@
 """Why a metric rule did not fire: no such series, other labels, or samples that never met the condition."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from attribution.bundle.evidence import Evidence
 from attribution.bundle.names import NodeNames
@@ -42,7 +42,7 @@ def answer(rules: RuleSets, rule: MetricExtractor, evidence: Evidence, extractio
         return
     chosen = [item for item in called if reads_series(rule.extract, item)]
     if not chosen:
-        yield f"  All {len(called)} series of that name have other labels than {_where(rule)}:"
+        yield f"  All {len(called)} series of that name have other labels than {where_text(rule.extract.where)}:"
         yield from (f"    {clip(series_name(item), MAX_COLUMNS)}" for item in called[:MAX_SHOWN])
         yield from more(len(called))
         return
@@ -54,8 +54,9 @@ def _groups(evidence: Evidence) -> tuple[NodeSeries, ...]:
     return node_series(streams, NodeNames(evidence.context.nodes))[0]
 
 
-def _where(rule: MetricExtractor) -> str:
-    return " and ".join(f"{label}={' or '.join(v or '(none)' for v in o)}" for label, o in rule.extract.where.items())
+def where_text(where: Mapping[str, tuple[str, ...]]) -> str:
+    """Which labels are asked for, in words."""
+    return " and ".join(f"{label}={' or '.join(v or '(none)' for v in values)}" for label, values in where.items())
 
 
 def _closest(rule: MetricExtractor, groups: Sequence[NodeSeries], count: int) -> Iterator[str]:
