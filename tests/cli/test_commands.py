@@ -235,6 +235,21 @@ def test_every_command_has_help(command: str) -> None:
     assert all(text and not text.startswith("-") for _, text in flags), "every flag says what it does"
 
 
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        ("list", "List the rules."),
+        ("check", "Load every rule and run every case."),
+        ("new", "Write the file of a new rule, made from one log line."),
+        ("diff", "Tell which diagnoses of a corpus move when the rules change."),
+    ],
+)
+def test_every_action_on_rules_has_help(action: str, says: str) -> None:
+    answer = run("rules", action, "--help", COLUMNS="100")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith(f"usage: attribution rules {action} ") and says in answer.stdout
+
+
 def test_help_lists_every_command() -> None:
     text = run("--help", COLUMNS="100").stdout
     assert all(

@@ -1,13 +1,16 @@
 """From a pasted log line to a rule that passes: `rules new` writes all that a line can say, a person the rest."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from attribution.cli.catalog import SHIPPED
 from attribution.cli.families import OWN_FROM, family_named, next_id
+from attribution.cli.rules_new import _id
 from attribution.cli.skeleton import skeleton_of, text_of
 from attribution.contracts.vocabulary import Source
 from attribution.diagnosis.verify import verify
@@ -132,6 +135,7 @@ def test_what_cannot_be_a_rule_is_refused(tmp_path: Path, flag: str, value: str,
         ("[rank3]: lost peer 10.0.0.1:29500 (rank 12)", ["address", "rank"], "lost peer"),
         ("GPU 0000:1b:00.0 says 0x1f after 12.5 secs", ["pci", "says", "number"], None),
         ('mount of "scratch" failed, see https://example.org/x?y=1', ["mount", "url"], "failed, see"),
+        ("lost rail 3 of mlx5_2 on ib0 and nvme0n1", ["rail", "device", "device_2", "device_3"], "lost rail"),
         ("cuda12 is not sm_90", [], "cuda12 is not sm_90"),
     ],
 )
@@ -189,3 +193,14 @@ def test_an_operators_numbers_are_never_the_products() -> None:
 
 def test_no_shipped_rule_has_an_operators_number(shipped: RuleSets) -> None:
     assert [r.info.id for r in shipped.catalog.rules if int(r.info.id[-3:]) >= OWN_FROM] == []
+
+
+def test_in_the_shipped_catalog_a_rule_gets_a_number_of_ours(shipped: RuleSets) -> None:
+    taken = max(int(r.info.id[-3:]) for r in shipped.catalog.rules if r.info.id.startswith("PYX"))
+    assert _id(shipped.catalog, "pyxis", SHIPPED / "container") == f"PYX{taken + 1:03}"
+    assert _id(shipped.catalog, "pyxis", None) == "PYX900"
+
+
+def test_a_folder_stands_for_the_family_of_most_of_its_rules(shipped: RuleSets) -> None:
+    counts = Counter(r.info.id[:-3] for r in shipped.catalog.rules if "/container/" in r.info.place.file)
+    assert _id(shipped.catalog, "container", None)[:-3] == max(sorted(counts), key=lambda name: counts[name])

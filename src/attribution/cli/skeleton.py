@@ -31,6 +31,7 @@ _VARIABLE = re.compile(
     |(?P<host>\b"""
     + _HOST
     + r"""\b)
+    |(?P<device>\b(?:mlx[0-9]_[0-9]+|hsn[0-9]+|ib[0-9]{1,2}|bond[0-9]{1,2}|eth[0-9]{1,2}|nvme[0-9]+n[0-9]+)\b)
     |(?P<hex>\b0x[0-9a-f]+\b)
     |(?P<decimal>(?<![\w.])-?[0-9]+\.[0-9]+(?![\w.]*[0-9.]))
     |(?P<number>(?<![\w.])-?[0-9]+(?![\w]))""",
@@ -43,11 +44,12 @@ _SHAPES = {
     "pci": r"[0-9a-fA-F:.]{7,16}",
     "address": r"[0-9.]{7,15}(?::\d+)?",
     "host": r"[\w.-]+",
+    "device": r"\w+",
     "hex": r"0x[0-9a-fA-F]+",
     "decimal": r"-?\d+(?:\.\d+)?",
     "number": r"-?\d+",
 }
-_SELF_NAMED = {"url", "path", "uuid", "pci", "address", "host"}
+_SELF_NAMED = {"url", "path", "uuid", "pci", "address", "host", "device"}
 _NAME_BEFORE = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,23})(?:\[| ?[=:] ?| (?:is |of )?|\()['\"]?$")
 _NO_NAMES = frozenset({"a", "after", "an", "and", "are", "as", "at", "by", "for", "from", "in", "is", "no", "not", "of",
     "on", "or", "than", "the", "to", "with"})  # fmt: skip
