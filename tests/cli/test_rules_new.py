@@ -18,6 +18,7 @@ from attribution.extraction.ruleset import RuleSets
 from attribution.rules.loader import load_catalog
 
 from tests.cli.commands import run
+from tests.cli.toys import FILES, write_rules
 
 LINE = "2026-05-04T03:00:01Z plugin: image quota exceeded: 2048 of 2048 MiB"
 FILLED = {
@@ -88,6 +89,14 @@ def test_without_a_folder_the_file_goes_to_stdout(tmp_path: Path) -> None:
 def test_a_known_symptom_is_not_defined_again(tmp_path: Path) -> None:
     shown = run("rules", "new", "--from", LINE, "--family", "gpu", "--symptom", "XID_79", cwd=tmp_path).stdout
     assert "emit: {symptom: XID_79," in shown and "\nsymptom:" not in shown
+
+
+def test_a_symptom_of_ones_own_folder_is_not_defined_again(tmp_path: Path) -> None:
+    write_rules(tmp_path / "own", {name: FILES[name] for name in ("lost.yaml", "symptoms.yaml")})
+    words = ("rules", "new", "--from", LINE, "--family", "TOY", "--symptom", "TOY_LOST", "--rules", "own")
+    assert run(*words, "--name", "toy-again", cwd=tmp_path).returncode == 0
+    text = (tmp_path / "own" / "toy_again.yaml").read_text()
+    assert text.startswith("id: TOY900\n") and "\nsymptom:" not in text
 
 
 def test_the_next_file_takes_the_next_number_and_no_file_is_overwritten(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`attribution rules new`: a rule file made from one pasted log line, to be filled in and checked."""
 
 import argparse
+import contextlib
 import re
 import sys
 from collections import Counter
@@ -40,8 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the rule file, and say what to do next."""
-    catalog = load_rules().catalog
     found, symptom = _understood(options)
+    catalog = _catalog(options.rules)
     name = options.name or _name(catalog, symptom)
     text = text_of(
         found,
@@ -60,6 +61,14 @@ def run(options: argparse.Namespace) -> int:
     print(f"{path.as_posix()} is written. Fill in what is empty, then run:")
     print(f"  attribution rules check {options.rules.as_posix()}")
     return 0
+
+
+def _catalog(folder: Path | None) -> Catalog:
+    """The rules that the new one stands beside; without its own folder while that holds unfinished files."""
+    if folder is not None and folder.is_dir():
+        with contextlib.suppress(ConfigurationError):
+            return load_rules([folder]).catalog
+    return load_rules().catalog
 
 
 def _understood(options: argparse.Namespace) -> tuple[Skeleton, str]:

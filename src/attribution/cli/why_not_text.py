@@ -10,7 +10,7 @@ from attribution.contracts.vocabulary import METRIC_SOURCES, Source
 from attribution.events.event import Event
 from attribution.extraction.extract import Extraction, extract
 from attribution.extraction.ruleset import RuleSets
-from attribution.presentation.columns import clip
+from attribution.presentation.columns import clip, visible
 from attribution.rules.api import Finding, Match
 from attribution.rules.literals import ignores_case
 from attribution.rules.model import Extractor
@@ -28,7 +28,7 @@ def answer(rules: RuleSets, rule: Extractor, evidence: Evidence, extraction: Ext
         yield from what_became(rules, evidence, extraction, found)
         return
     failed = sorted({error for name, error in extraction.failures if name == rule.info.id})
-    yield from (f"  It broke: {error}" for error in failed)
+    yield from (f"  It broke: {visible(error)}" for error in failed)
     names = ", ".join(source.value for source in rule.sources)
     streams = [stream for stream in evidence.streams if stream.key.source in rule.sources]
     near, hidden = _near(rules, rule, evidence, rule.sources) if streams else ((), ())
