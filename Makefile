@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo-once test check fmt lint types layers schemas catalog bench lock clean
+.PHONY: help setup demo-once test check fmt lint types layers schemas catalog catalog-docs bench lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -43,6 +43,9 @@ schemas: setup
 
 catalog: setup
 	$(BIN)/attribution rules check
+
+catalog-docs: setup ## write docs/catalog from the rules
+	$(BIN)/python scripts/write_catalog_docs.py
 
 bench: setup ## measure the scanner beside grep and ripgrep
 	$(BIN)/python bench/scan.py

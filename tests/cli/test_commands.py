@@ -8,45 +8,14 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from attribution.cli.catalog import SHIPPED
 from attribution.cli.main import COMMANDS
 
-ATTRIBUTION = Path(sys.executable).with_name("attribution")
-RULE = """\
-id: TOY901
-name: toy-boom
-status: stable
-since: 0.1.0
-summary: It went boom.
-why: Because.
-misses: Nothing.
-next_step: Look.
-printed_by: {program: toy, versions: all, source: toy.c}
-extract: {from: applog, literals: ['toy boom: '], pattern: 'toy boom: (?P<what>\\w+)'}
-emit: {symptom: TOY_BOOM, keep: [what]}
-symptom: {role: effect, meaning: a boom ☢}
-cases:
-  - name: fires
-    given: |
-      node-01 +0.0s applog | toy boom: disk
-    expect: |
-      node-01 +0.0s TOY_BOOM what=disk
-  - name: quiet
-    because: nothing after it
-    given: |
-      node-01 +0.0s applog | toy boom: ?
-    expect: none
-"""
-
-
-def run(*words: str, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """Runs `attribution` as a user does, away from any terminal."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "COLUMNS", "FORCE_COLOR"}}
-    return subprocess.run(
-        [ATTRIBUTION, *words], cwd=cwd, env={**kept, **env}, capture_output=True, encoding="utf-8", timeout=120
-    )
+from tests.cli.commands import ATTRIBUTION, RULE, run
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "garbage.gz").write_bytes(b"\x1f\x8bgarbage")
     (root / "zeros.gz").write_bytes(gzip.compress(bytes(1000))[:-20])
     (root / "own").mkdir()
-    (root / "own" / "boom.yaml").write_text(RULE)
+    (root / "own" / "boom.yaml").write_text(RULE.replace("a boom", "a boom ☢"))
     (root / "bad-rules").mkdir()
     (root / "bad-rules" / "a.yaml").write_text(RULE.replace("summary:", "sumary:"))
     (root / "no-rules").mkdir()
@@ -175,7 +144,7 @@ def test_fail_on(folder: Path, names: list[str], code: int) -> None:
 def test_an_operators_rule_is_used_by_every_command(folder: Path) -> None:
     own = ("--rules", "own")
     assert "TOY901" in run("rules", "list", *own, cwd=folder).stdout
-    assert "It fired on 1 lines" in run("why-not", "toy-boom", "good", *own, cwd=folder).stdout
+    assert "It fired on 1 line;" in run("why-not", "toy-boom", "good", *own, cwd=folder).stdout
     assert "It went boom." in run("explain", "TOY901", *own, cwd=folder).stdout
     symptoms = json.loads(run("diagnose", "good", "--format", "json", *own, cwd=folder).stdout)["symptoms"]
     assert [symptom["symptom"] for symptom in symptoms] == ["TOY_BOOM"]
@@ -266,6 +235,21 @@ def test_every_command_has_help(command: str) -> None:
     assert all(text and not text.startswith("-") for _, text in flags), "every flag says what it does"
 
 
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        ("list", "List the rules."),
+        ("check", "Load every rule and run every case."),
+        ("new", "Write the file of a new rule, made from one log line."),
+        ("diff", "Tell which diagnoses of a corpus move when the rules change."),
+    ],
+)
+def test_every_action_on_rules_has_help(action: str, says: str) -> None:
+    answer = run("rules", action, "--help", COLUMNS="100")
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith(f"usage: attribution rules {action} ") and says in answer.stdout
+
+
 def test_help_lists_every_command() -> None:
     text = run("--help", COLUMNS="100").stdout
     assert all(
@@ -291,3 +275,80 @@ def test_starting_imports_nothing_heavy(words: list[str]) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "attribution.cli.main" in done.stderr.split()
     assert HEAVY & set(done.stderr.split()) == set()
+
+
+# --- where an operator's rules are named ------------------------------------------------------------------------------
+
+
+def test_the_environment_names_folders_of_rules(folder: Path) -> None:
+    both = os.pathsep.join(("own", str(folder / "own"), ""))
+    for words in ("rules list", "explain TOY901", "why-not toy-boom good"):
+        answer = run(*words.split(), cwd=folder, ATTRIBUTION_RULES=both)
+        assert (answer.returncode, answer.stderr) == (0, "")
+        assert "TOY901" in answer.stdout
+    diagnosis = json.loads(run("diagnose", "good", "--format", "json", cwd=folder, ATTRIBUTION_RULES="own").stdout)
+    assert [symptom["symptom"] for symptom in diagnosis["symptoms"]] == ["TOY_BOOM"]
+    shipped = json.loads(run("diagnose", "good", "--format", "json", cwd=folder).stdout)
+    assert shipped["catalog"]["digest"] != diagnosis["catalog"]["digest"]
+    verbose = run("diagnose", "good", "--verbose", cwd=folder, ATTRIBUTION_RULES="own").stdout
+    assert diagnosis["catalog"]["digest"] in verbose
+
+
+def test_a_folder_that_the_environment_names_must_exist(folder: Path) -> None:
+    answer = run("rules", "list", cwd=folder, ATTRIBUTION_RULES="nowhere")
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr == (
+        "attribution: $ATTRIBUTION_RULES: nowhere: C001 is no folder of rules (give a folder of rule files)\n"
+    )
+
+
+def test_rules_that_are_named_twice_are_loaded_once(folder: Path) -> None:
+    answer = run("rules", "check", "own/boom.yaml", "--rules", "own", cwd=folder, ATTRIBUTION_RULES=str(folder / "own"))
+    assert (answer.returncode, answer.stdout.count("cases hold")) == (0, 1), answer.stderr
+    shipped = run("rules", "check", str(SHIPPED / "nccl"), cwd=folder)
+    assert shipped.stdout == run("rules", "check", cwd=folder).stdout != answer.stdout
+
+
+# --- rules list -------------------------------------------------------------------------------------------------------
+
+
+def listed(*words: str) -> list[dict[str, Any]]:
+    return list(json.loads(run("rules", "list", "--format", "json", *words).stdout))
+
+
+def test_filters_of_one_flag_widen_and_different_flags_narrow() -> None:
+    everything = listed()
+    by_prefix, by_folder = listed("--family", "pyx"), listed("--family", "container")
+    assert {row["family"] for row in by_prefix} == {"PYX"} and {row["folder"] for row in by_folder} == {"container"}
+    both = listed("--family", "PYX", "--family", "gpu")
+    assert len(both) == len(by_prefix) + len(listed("--family", "gpu")) < len(everything)
+    relations = listed("--kind", "relation", "--symptom", "XID_79")
+    assert "REL001" in {row["id"] for row in relations}, "a relation names the symptom by one of its tags"
+    assert {row["kind"] for row in relations} == {"relation"}
+    storage = listed("--sub-domain", "storage")
+    assert storage and all("storage" in row["sub_domains"] for row in storage)
+    assert {row["status"] for row in listed("--status", "stable")} == {"stable"}
+
+
+def test_the_text_list_has_one_rule_a_line() -> None:
+    assert len(run("rules", "list", "--family", "PYX").stdout.splitlines()) == len(listed("--family", "PYX"))
+
+
+def test_a_filter_that_leaves_nothing_says_so(folder: Path) -> None:
+    words = ("rules", "list", "--rules", "own", "--status", "deprecated", "--family", "TOY")
+    assert run(*words, cwd=folder).stdout == "no rule is left by these filters\n"
+    assert run(*words, "--format", "json", cwd=folder).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("flag", "word", "said"),
+    [
+        ("--family", "containr", "C002 knows no `containr` (did you mean `container`?)"),
+        ("--symptom", "XID_79000", "C002 knows no `XID_79000`"),
+        ("--sub-domain", "storag", "C002 knows no `storag` (did you mean `storage`?)"),
+    ],
+)
+def test_a_filter_that_no_rule_could_pass_is_refused(flag: str, word: str, said: str) -> None:
+    answer = run("rules", "list", flag, word)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr.startswith(f"attribution: {flag}: {said}")

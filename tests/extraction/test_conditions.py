@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attribution.events.event import Sample
-from attribution.extraction.conditions import Above, Below, Blank, Condition, Increase, Span, find, number_text
+from attribution.extraction.closest import Near, closest, distance
+from attribution.extraction.conditions import Above, Below, Blank, Condition, Equal, Increase, Span, find, number_text
 from attribution.extraction.series import Series, merge
 
 SECOND = 1_000_000
@@ -91,6 +92,11 @@ def test_the_samples_of_an_increase_are_the_decisive_ones() -> None:
         (Below(4, 60), [4, 1, 1, 1, 1], []),
         (Below(4, 45), [4, 1, 1, 1, 1], [(1, 1, "1")]),
         (Below(0), [0, -0.5], [(1, 1, "-0.5")]),
+        (Equal(2), [0, 2, 2, 3, 2], [(1, 1, "2"), (4, 1, "2")]),
+        (Equal(2, 15), [0, 2, 2, 3, 2], [(1, 1, "2")]),
+        (Equal(2, 30), [0, 2, None, 2, 3], [(1, 1, "2")]),
+        (Equal(0), [1, -0.0, 1], [(1, 1, "0")]),
+        (Equal(0.3), [1, 0.30000001, None], []),
     ],
 )
 def test_a_threshold_holds_for_a_duration(
@@ -171,7 +177,8 @@ def test_a_gap_of_a_thing_is_found_in_the_series_before_it() -> None:
 
 
 def test_a_condition_that_cannot_be_meant_is_refused() -> None:
-    for build in (lambda: Increase(0), lambda: Increase(math.nan), lambda: Above(1, -1), lambda: Blank(-1)):
+    levels = (lambda: Above(1, -1), lambda: Below(1, -1), lambda: Equal(1, -1))
+    for build in (lambda: Increase(0), lambda: Increase(math.nan), *levels, lambda: Blank(-1)):
         with pytest.raises(ValueError, match="must"):
             build()
 
@@ -197,6 +204,7 @@ _CONDITIONS = st.one_of(
     st.builds(Increase, st.sampled_from([0.5, 1.0, 5.0])),
     st.builds(Above, st.sampled_from([0.0, 3.0, 90.0]), st.sampled_from([0, 15, 45])),
     st.builds(Below, st.sampled_from([1.0, 3.0, 90.0]), st.sampled_from([0, 15, 45])),
+    st.builds(Equal, st.sampled_from([1.0, 3.5, 90.0]), st.sampled_from([0, 15, 45])),
     st.builds(Blank, st.sampled_from([0, 15, 45])),
 )
 
@@ -261,3 +269,50 @@ def test_a_rise_within_a_series_is_never_missed(values: list[float | None]) -> N
     total = sum(b - a if b >= a else b for a, b in pairwise(numbers))
     for by in (1.0, 5.0, 100.0):
         assert bool(find(Increase(by), _at(*values))) == (total >= by)
+
+
+# --- how close ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("condition", "values", "near"),
+    [
+        (Above(90), [50, 80, 70], Near(80, STEP)),
+        (Above(90, 60), [50, 91, 95, 50, 92], Near(91, STEP, STEP)),
+        (Below(4), [9, 7, 8], Near(7, STEP)),
+        (Equal(3), [9, 2, 5], Near(2, STEP)),
+        (Equal(3, 60), [9, 3, 3, 3, 5, 3], Near(3, STEP, 2 * STEP)),
+        (Increase(10), [1, 3, 3, 0, 2, 2], Near(4, 4 * STEP)),
+        (Increase(10), [5, 5], Near(0, STEP)),
+        (Above(90), [None, None], None),
+        (Increase(1), [math.inf], None),
+    ],
+)
+def test_how_close_a_series_came(condition: Condition, values: list[float | None], near: Near | None) -> None:
+    assert closest(condition, _at(*values)) == near
+
+
+def test_how_long_a_series_was_silent_while_others_were_not() -> None:
+    assert closest(Blank(600), _at(1, 2, 3), (OTHER,)) == Near(3, 3 * STEP, 6 * STEP)
+    assert closest(Blank(600), _at(1, 2, 3), ()) == Near(3, 2 * STEP)
+
+
+def test_what_reached_the_level_is_closer_than_what_did_not() -> None:
+    condition = Above(90, 60)
+    ladder = [_at(91, 91, 91, 91), _at(91, 91), _at(89), _at(10)]
+    found = [near for series in ladder if (near := closest(condition, series))]
+    assert [distance(condition, near) for near in found] == sorted(distance(condition, near) for near in found)
+    assert distance(Increase(5), Near(4, 0)) < distance(Increase(5), Near(1, 0))
+
+
+@given(_VALUES, _CONDITIONS)
+def test_what_comes_close_is_not_yet_there(values: list[float | None], condition: Condition) -> None:
+    series = _at(*values)
+    near = closest(condition, series, (series,))
+    assert (near is None) == (not [v for v in values if v is not None and (math.isfinite(v) or _is_level(condition))])
+    if near and not find(condition, series, (series,)):
+        assert distance(condition, near) > (False, 0.0)
+
+
+def _is_level(condition: Condition) -> bool:
+    return not isinstance(condition, Increase)

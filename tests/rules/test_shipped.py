@@ -7,9 +7,9 @@ import pytest
 
 from attribution.bundle.compression import open_plain
 from attribution.cli.catalog import SHIPPED, load_rules
+from attribution.contracts.error_codes import CODES
 from attribution.diagnosis.lint import lint
 from attribution.extraction.neutral import finds
-from attribution.rules.codes import CODES
 
 from tests.conftest import SAMPLES
 
@@ -19,9 +19,9 @@ def test_nothing_is_told_of_the_shipped_rules() -> None:
 
 
 def test_the_codes_are_listed_in_the_documentation(root: Path) -> None:
-    text = (root / "docs" / "rule-codes.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE)
-    assert dict(rows) == CODES
+    text = (root / "docs" / "error-codes.md").read_text("utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
+    assert {code: (meaning, remedy) for code, meaning, remedy in rows} == CODES
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)

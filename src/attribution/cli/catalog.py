@@ -1,5 +1,6 @@
 """Loads the shipped rules, and operators' own folders beside them, with a cache of compiled gates."""
 
+import argparse
 import contextlib
 import hashlib
 import os
@@ -11,7 +12,7 @@ from pathlib import Path
 from attribution.contracts.errors import ConfigurationError, Place, Problem
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.cache import no_cache
-from attribution.rules.loader import load_catalog
+from attribution.rules.loader import is_rule_file, load_catalog
 
 SHIPPED = Path(__file__).resolve().parent.parent / "catalog"
 """The folder of the rules that come with the product."""
@@ -20,16 +21,53 @@ MAX_CACHED = 64
 """Entries kept; the oldest go first."""
 
 
-def load_rules(folders: Sequence[Path] = (), *, fresh: bool = False) -> RuleSets:
-    """The shipped catalog with the rules of `folders`. Raises ConfigurationError with all that is wrong.
+RULES_VARIABLE = "ATTRIBUTION_RULES"
+"""The environment variable that names folders of an operator's own rules, separated as PATH is."""
 
-    A `fresh` load parses every file anew, so that each part of a rule is known by its place.
+
+def add_rules_flag(parser: argparse.ArgumentParser) -> None:
+    """The flag that names an operator's own rules."""
+    text = f"a folder of your own rules, or one rule file; may be repeated (also: ${RULES_VARIABLE})"
+    parser.add_argument("--rules", type=Path, action="append", default=[], metavar="DIR", help=text)
+
+
+def load_rules(folders: Sequence[Path] = (), *, fresh: bool = False) -> RuleSets:
+    """The shipped catalog with the rules of `$ATTRIBUTION_RULES` and of `folders`; each is a folder or one file.
+
+    A `fresh` load parses every file anew, so that each part of a rule is known by its place. Raises ConfigurationError
+    with all that is wrong.
     """
-    missing = [folder for folder in folders if not folder.is_dir()]
+    return load_folders([SHIPPED, *own_folders(folders)], fresh=fresh)
+
+
+def own_folders(folders: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """The folders of `$ATTRIBUTION_RULES`, then those given, without what lies in another one or in the shipped rules.
+
+    Raises ConfigurationError if one is missing.
+    """
+    named = [Path(part) for part in os.environ.get(RULES_VARIABLE, "").split(os.pathsep) if part]
+    _check_folders(named, f"${RULES_VARIABLE}: ")
+    _check_folders(folders)
+    places = {folder: folder.resolve() for folder in (*named, *folders)}
+    known = {SHIPPED.resolve(), *places.values()}
+    found: dict[Path, Path] = {}
+    for folder, place in places.items():
+        if place != SHIPPED.resolve() and known.isdisjoint(place.parents):
+            found.setdefault(place, folder)
+    return tuple(found.values())
+
+
+def load_folders(folders: Sequence[Path], *, fresh: bool = False) -> RuleSets:
+    """The rules of exactly these folders."""
+    return RuleSets(load_catalog(folders, cache=no_cache if fresh else cached), cached)
+
+
+def _check_folders(folders: Sequence[Path], said_by: str = "") -> None:
+    missing = [folder for folder in folders if not (folder.is_dir() or (folder.is_file() and is_rule_file(folder)))]
     if missing:
         remedy = "give a folder of rule files"
-        raise ConfigurationError([Problem(Place(str(m)), "C001", "is no folder of rules", remedy) for m in missing])
-    return RuleSets(load_catalog([SHIPPED, *folders], cache=no_cache if fresh else cached), cached)
+        problems = [Problem(Place(f"{said_by}{m}"), "C001", "is no folder of rules", remedy) for m in missing]
+        raise ConfigurationError(problems)
 
 
 def cache_folder() -> Path | None:

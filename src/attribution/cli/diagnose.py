@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from attribution.bundle.reader import open_bundle
-from attribution.cli.catalog import load_rules
+from attribution.cli.catalog import add_rules_flag, load_rules
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.diagnosis.engine import diagnose
 
@@ -24,9 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to write the answer (default: text)")
     parser.add_argument("--verbose", action="store_true", help="also show what was set aside, coverage and the trace")
     parser.add_argument("--width", type=int, metavar="COLUMNS", help="columns of the text (default: the terminal's)")
-    parser.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="DIR", help="a folder of your own rules"
-    )
+    add_rules_flag(parser)
     parser.add_argument(
         "--fail-on",
         action="append",

@@ -1,26 +1,38 @@
-"""`attribution explain WORD`: the manual of a rule, a symptom, an Xid code or the code of a mistake."""
+"""`attribution explain WORD`: the manual of a rule, a symptom, a tag, a sub_domain or a code."""
 
 import argparse
-import textwrap
-from collections.abc import Iterator
-from pathlib import Path
+import re
+from collections.abc import Iterable, Iterator
 
-from attribution.catalog.tables import xids
-from attribution.cli.catalog import load_rules
+from attribution.cli import explain_codes
+from attribution.cli.catalog import add_rules_flag, load_rules
+from attribution.cli.explain_rule import rule_page
+from attribution.cli.manual import entries, paragraph, some
+from attribution.contracts.error_codes import CODES, FAMILIES
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
+from attribution.contracts.vocabulary import DeviceKind, SubDomain, domain_of
 from attribution.events.symptom import SymptomType
-from attribution.rules.codes import CODES
-from attribution.rules.model import Catalog, Extractor, MetricExtractor, Relation, Rule, emitted_by
+from attribution.rules.model import Catalog, Relation
 
-WIDTH = 80
+_DEVICES = {
+    DeviceKind.GPU: "a GPU",
+    DeviceKind.NVLINK: "an NVLink",
+    DeviceKind.NVSWITCH: "an NVSwitch",
+    DeviceKind.NIC: "a network adapter",
+    DeviceKind.SWITCH_PORT: "a switch port",
+    DeviceKind.DISK: "a disk",
+    DeviceKind.CPU: "a processor",
+    DeviceKind.DIMM: "a memory module",
+    DeviceKind.FILESYSTEM: "a file system",
+}
+_ERROR_CODE = re.compile(r"[BCDR]\d{3}", re.IGNORECASE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command."""
-    parser.add_argument("word", help="a rule id or name, a symptom, an Xid code such as XID79, or R005")
-    parser.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="DIR", help="a folder of your own rules"
-    )
+    codes = "a code of a GPU or switch (XID79, 149/4, SXID20034), the code of an error (R005)"
+    parser.add_argument("word", help=f"a rule's id or name, a symptom, a tag, a sub_domain, {codes}")
+    add_rules_flag(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -33,112 +45,97 @@ def page(catalog: Catalog, word: str) -> Iterator[str]:
     """The lines of a manual page. Raises ConfigurationError for a word that names nothing."""
     rule = catalog.rule(word)
     symptom = catalog.symptoms.get(word.upper().replace("-", "_"))
-    code = _xid_code(word)
-    if word.upper() in CODES:
-        yield f"{word.upper()}  (what `attribution rules check` tells)"
-        yield from _paragraph("", CODES[word.upper()])
+    tag = word.removeprefix("tag:")
+    if rule is not None:
+        yield from rule_page(catalog, rule)
+        yield from paragraph("See also", explain_codes.code_behind(rule.info.id))
+    elif symptom is not None:
+        yield from symptom_page(catalog, symptom)
+    elif tag in catalog.tag_meanings:
+        yield from _tag(catalog, tag)
+    elif word.lower() in set(SubDomain):
+        yield from _sub_domain(catalog, SubDomain(word.lower()))
     elif word.upper() in catalog.retired:
         yield f"{word.upper()}  (retired)"
-        yield from _paragraph("", catalog.retired[word.upper()])
-    elif rule is not None:
-        yield from _rule(rule)
-    elif symptom is not None:
-        yield from _symptom(catalog, symptom)
-    elif code is not None:
-        yield from _xid(catalog, code)
+        yield from paragraph("", catalog.retired[word.upper()])
+    elif _ERROR_CODE.fullmatch(word):
+        yield from _error(word.upper())
+    elif (found := explain_codes.code_page(catalog, word)) is not None:
+        lines, symptoms = found
+        yield from lines
+        for name in symptoms:
+            yield ""
+            yield from symptom_page(catalog, catalog.symptoms[name])
     else:
-        known = [*(r.info.id for r in catalog.rules), *(r.info.name for r in catalog.rules), *catalog.symptoms]
-        remedy = nearest(word, known) or "see: attribution rules list"
-        raise ConfigurationError(
-            [Problem(Place("explain"), "C003", f"knows no rule, symptom or code `{word}`", remedy)]
-        )
+        ids = [name for known in catalog.rules for name in (known.info.id, known.info.name)]
+        known = [*ids, *catalog.symptoms, *catalog.tag_meanings, *SubDomain, *CODES]
+        remedy = nearest(word, known) or nearest(word.upper(), known) or "see: attribution rules list"
+        raise _unknown(f"knows no rule, symptom or code `{word}`", remedy)
 
 
-def _xid_code(word: str) -> int | None:
-    digits = word.upper().removeprefix("XID").strip(" _-")
-    return int(digits) if digits.isdecimal() and len(digits) <= 4 else None
+def _unknown(message: str, remedy: str) -> ConfigurationError:
+    return ConfigurationError([Problem(Place("explain"), "C003", message, remedy)])
 
 
-def _rule(rule: Rule) -> Iterator[str]:
-    info = rule.info
-    yield f"{info.id} {info.name}  ({info.kind}, {info.status}, since {info.since})"
-    yield from _paragraph("", info.summary)
-    for heading, text in (("Why", info.why), ("Misses", info.misses), ("Next step", info.next_step)):
-        yield from _paragraph(heading, text)
-    if info.printed_by:
-        printed = info.printed_by
-        yield from _paragraph("Printed by", f"{printed.program} {printed.versions} ({printed.source})")
-    if isinstance(rule, Extractor):
-        yield from _paragraph("Reads", ", ".join(source.value for source in rule.sources))
-    elif isinstance(rule, MetricExtractor):
-        yield from _paragraph("Reads", ", ".join(rule.extract.metric))
-    elif isinstance(rule, Relation):
-        text = f"{', '.join(rule.causes)} explain {', '.join(rule.effects)} ({rule.scope}, {rule.order})"
-        yield from _paragraph("Says", text)
-    if emitted_by(rule):
-        yield from _paragraph("Emits", _some(emitted_by(rule)))
-    yield from _cases(rule)
-    yield f"\nWritten in {info.place.file}"
+# --- symptoms ---------------------------------------------------------------------------------------------------------
 
 
-def _cases(rule: Rule) -> Iterator[str]:
-    fires = next((case for case in rule.info.cases if not case.negative), None)
-    quiet = next((case for case in rule.info.cases if case.negative), None)
-    if fires:
-        yield f"\nFires on: {fires.name}"
-        yield from ("    " + line for line in fires.given.strip().splitlines())
-    if quiet:
-        yield f"\nMust not fire on: {quiet.name} ({quiet.because})"
-        yield from ("    " + line for line in quiet.given.strip().splitlines())
-
-
-def _symptom(catalog: Catalog, symptom: SymptomType) -> Iterator[str]:
+def symptom_page(catalog: Catalog, symptom: SymptomType) -> Iterator[str]:
+    """The registry entry of a symptom, who emits it, and what it explains."""
     place = f", {symptom.sub_domain.value}" if symptom.sub_domain else ""
     yield f"{symptom.name}  (symptom, {symptom.role.value}{place})"
-    yield from _paragraph("", symptom.meaning)
-    if symptom.actions:
-        yield from _paragraph("Next step", ", ".join(action.value for action in symptom.actions))
-    yield from _paragraph("Ends a job", symptom.ends_job)
-    emitters = [f"{rule.info.id} {rule.info.name}" for rule in catalog.emitters(symptom.name)]
-    yield from _paragraph("Emitted by", ", ".join(emitters))
+    yield from paragraph("", symptom.meaning)
+    yield from paragraph("Next step", ", ".join(action.value for action in symptom.actions))
+    yield from paragraph("Ends a job", _ending(symptom))
+    if symptom.device or symptom.node_scoped:
+        device = _DEVICES[symptom.device] if symptom.device else "a node"
+        avoid = "; its node is one to avoid" if symptom.node_scoped else ""
+        yield from paragraph("About", device + avoid)
+    yield from entries("Tags", ((tag, catalog.tag_meanings.get(tag, "")) for tag in symptom.tags))
+    yield from entries("Emitted by", ((rule.info.id, rule.info.summary) for rule in catalog.emitters(symptom.name)))
     causes = [r for r in catalog.relations if _names(catalog, symptom.name, r.effects)]
     effects = [r for r in catalog.relations if _names(catalog, symptom.name, r.causes)]
-    for heading, relations in (("Explained by", causes), ("Explains", effects)):
-        if relations:
-            yield from _paragraph(heading, "; ".join(f"{r.info.id} {r.info.summary}" for r in relations))
+    yield from entries("Explained by", _relations(causes))
+    yield from entries("Explains", _relations(effects))
+
+
+def _ending(symptom: SymptomType) -> str:
+    return symptom.ends_job + (f" ({symptom.terminal_state.value})" if symptom.terminal_state else "")
+
+
+def _relations(relations: Iterable[Relation]) -> Iterator[tuple[str, str]]:
+    return ((relation.info.id, relation.info.summary) for relation in relations)
 
 
 def _names(catalog: Catalog, symptom: str, names: tuple[str, ...]) -> bool:
     return any(symptom == name or symptom in catalog.tags.get(name.removeprefix("tag:"), ()) for name in names)
 
 
-def _xid(catalog: Catalog, code: int) -> Iterator[str]:
-    entry = xids().get(code)
-    if entry is None:
-        raise ConfigurationError(
-            [Problem(Place("explain"), "C003", f"knows no Xid {code}", "see: attribution explain XID001")]
-        )
-    yield f"Xid {code} {entry.mnemonic}"
-    yield from _paragraph("", entry.meaning)
-    for heading, text in (
-        ("Class", entry.kind),
-        ("Published action", entry.immediate),
-        ("Then", entry.investigatory),
-        ("Ends a job", entry.ends_job),
-    ):
-        yield from _paragraph(heading, text or "")
-    name = f"XID_{code}"
-    if name in catalog.symptoms:
-        yield ""
-        yield from _symptom(catalog, catalog.symptoms[name])
+def _tag(catalog: Catalog, tag: str) -> Iterator[str]:
+    yield f"tag:{tag}  (tag)"
+    yield from paragraph("", catalog.tag_meanings[tag])
+    yield from paragraph("Symptoms", some(catalog.tags.get(tag, ()), shown=40))
+    name = f"tag:{tag}"
+    yield from entries("Explained by", _relations(r for r in catalog.relations if name in r.effects))
+    yield from entries("Explains", _relations(r for r in catalog.relations if name in r.causes))
 
 
-def _paragraph(heading: str, text: str) -> Iterator[str]:
-    if text:
-        lead = f"{heading}: " if heading else ""
-        yield ""
-        yield from textwrap.wrap(lead + text, WIDTH, subsequent_indent="  " if heading else "")
+def _sub_domain(catalog: Catalog, sub_domain: SubDomain) -> Iterator[str]:
+    yield f"{sub_domain.value}  (sub_domain of {domain_of(sub_domain).value})"
+    found = [symptom for symptom in catalog.symptoms.values() if symptom.sub_domain is sub_domain]
+    yield from entries("Causes", ((symptom.name, symptom.meaning) for symptom in found))
+    if not found:
+        yield from paragraph("", "An answer of the engine; no symptom lies there.")
 
 
-def _some(names: tuple[str, ...]) -> str:
-    return ", ".join(names) if len(names) <= 12 else ", ".join(names[:12]) + f" and {len(names) - 12} more"
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def _error(code: str) -> Iterator[str]:
+    if code not in CODES:
+        near = nearest(code, CODES) or f"known ones: {', '.join(name for name in CODES if name[0] == code[0])}"
+        raise _unknown(f"knows no error {code}", near)
+    meaning, remedy = CODES[code]
+    yield f"{code}  (error, {FAMILIES[code[0]]})"
+    yield from paragraph("", meaning)
+    yield from paragraph("What to do", remedy)

@@ -16,9 +16,9 @@ import attribution
 
 COMMANDS = {
     "diagnose": "say why the attempt in an evidence bundle failed",
-    "explain": "tell what a rule, a symptom or an Xid code means",
+    "explain": "tell what a rule, a symptom or a code means",
     "why-not": "tell why a rule did not fire on a bundle",
-    "rules": "list the rules, or check them",
+    "rules": "list the rules, check them, write a new one, or compare two sets",
 }
 """Name of each command and what it does; `attribution.cli.<name>` holds it, imported only when it is asked for."""
 

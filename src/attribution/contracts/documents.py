@@ -149,10 +149,40 @@ def build(document: Document, value: Any, path: Path, model: type[M]) -> M:
         raise ConfigurationError([_problem(document, path, model, item) for item in error.errors()]) from error
 
 
+def empties(document: Document, model: type[BaseModel]) -> list[Problem]:
+    """The keys of a document that stand there without a value (D015), each with what `model` says belongs there."""
+    return [
+        Problem(
+            document.place(path), "D015", f"has no value for `{_dotted(path)}`", _described(model, path) or "fill it in"
+        )
+        for path in _empty_paths(document.value, ())
+    ]
+
+
+def _empty_paths(value: Any, path: Path) -> Iterator[Path]:
+    if value is None and path:
+        yield path
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _empty_paths(inner, (*path, key))
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(str(part) for part in path)
+
+
+def _described(model: type[BaseModel], path: Path) -> str:
+    """The description of the field at `path`, or nothing."""
+    if not isinstance(path[-1], str):
+        return ""
+    found = [m.model_fields[path[-1]] for m in _models_at(model, path[:-1]) if path[-1] in m.model_fields]
+    return next((field.description for field in found if field.description), "")
+
+
 def _problem(document: Document, path: Path, model: type[BaseModel], error: Any) -> Problem:
     where: Path = (*path, *error["loc"])
     place = document.place(where)
-    name = ".".join(str(part) for part in error["loc"]) or _words(model.__name__)
+    name = _dotted(error["loc"]) or _words(model.__name__)
     kind = error["type"]
     if kind == "extra_forbidden":
         known = sorted(_keys_at(model, error["loc"][:-1]))
@@ -183,13 +213,18 @@ def _words(name: str) -> str:
 
 
 def _keys_at(model: type[BaseModel], loc: tuple[str | int, ...]) -> set[str]:
-    """The keys that the model nested at `loc` knows; indices of lists and keys of mappings are stepped over."""
+    """The keys that the model nested at `loc` knows."""
+    return {field.alias or name for m in _models_at(model, loc) for name, field in m.model_fields.items()}
+
+
+def _models_at(model: type[BaseModel], loc: tuple[str | int, ...]) -> list[type[BaseModel]]:
+    """The models nested at `loc`; indices of lists and keys of mappings are stepped over."""
     models = [model]
     for part in loc:
         if isinstance(part, str):
             fields = [m.model_fields[part] for m in models if part in m.model_fields]
             models = [inner for field in fields for inner in _models_in(field.annotation)] or models
-    return {field.alias or name for m in models for name, field in m.model_fields.items()}
+    return models
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -7,6 +7,7 @@ that cannot be reached from another cause.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Literal
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Role
@@ -79,7 +80,9 @@ def _edges_of(
         tried: dict[str, Symptom] = {}
         for where in place(effect):
             fitting = (
-                c for c in near.get(where, ())[:MAX_LOOKED_AT] if c.id != effect.id and _in_order(relation, c, effect)
+                c
+                for c in near.get(where, ())[:MAX_LOOKED_AT]
+                if c.id != effect.id and _in_order(relation, c, effect) and _is_near(relation, c, effect)
             )
             tried.update((cause.id, cause) for cause in islice(fitting, MAX_TRIED))
         for cause in sorted(tried.values(), key=Symptom.sort_key):
@@ -110,12 +113,30 @@ def _gpu(symptom: Symptom) -> str | None:
     return symptom.device.get("pci") if symptom.device else None
 
 
+Obstacle = Literal["same finding", "scope", "order", "distance"]
+"""What keeps a relation from explaining an effect by a cause."""
+
+
+def obstacle(relation: Relation, cause: Symptom, effect: Symptom, context: ExecutionContext) -> Obstacle | None:
+    """Why a relation does not hold between two symptoms that it names, or None if it does."""
+    if cause.id == effect.id:
+        return "same finding"
+    place = _places(relation.scope, {node.name: node.nvlink_domain for node in context.nodes})
+    if set(place(cause)).isdisjoint(place(effect)):
+        return "scope"
+    if not _in_order(relation, cause, effect):
+        return "order"
+    return None if _is_near(relation, cause, effect) else "distance"
+
+
 def _in_order(relation: Relation, cause: Symptom, effect: Symptom) -> bool:
     proven = symptom_order(cause, effect)
-    if relation.order == "earlier" and proven is not Order.BEFORE:
-        return False
-    if relation.order == "not_later" and proven is Order.AFTER:
-        return False
+    if relation.order == "earlier":
+        return proven is Order.BEFORE
+    return relation.order == "any" or proven is not Order.AFTER
+
+
+def _is_near(relation: Relation, cause: Symptom, effect: Symptom) -> bool:
     if relation.within_us is None:
         return True
     a, b = cause.first.moment, effect.first.moment

@@ -1,11 +1,11 @@
 """The engine: evidence and a catalog in, a diagnosis out. Pure: no clock, no randomness, no environment."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from attribution.bundle.evidence import Evidence
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.vocabulary import Role, TerminalState
-from attribution.diagnosis.filtering import filter_events
+from attribution.diagnosis.filtering import Filtered, filter_events
 from attribution.diagnosis.materialise import materialise
 from attribution.diagnosis.outcome import Outcome, decide_outcome, terminal_state
 from attribution.diagnosis.refinement import Demotion, Refinement, begin, refine
@@ -15,6 +15,7 @@ from attribution.diagnosis.settings import DEFAULTS, Settings
 from attribution.diagnosis.trace import FAILED, FIRED, Trace
 from attribution.diagnosis.window import with_window
 from attribution.events.event import Event
+from attribution.events.symptom import Symptom
 from attribution.extraction.extract import Extraction, extract
 from attribution.extraction.flood import Limits
 from attribution.extraction.ruleset import RuleSets
@@ -31,17 +32,40 @@ def diagnose(
     return conclude(evidence, extraction, rules, settings)
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What phase 2 leaves: the extraction with the scheduler's own record, its events as they stand, the symptoms."""
+
+    extraction: Extraction
+    filtered: Filtered
+    symptoms: tuple[Symptom, ...]
+
+
+def gather(
+    evidence: Evidence,
+    extraction: Extraction,
+    rules: RuleSets,
+    settings: Settings = DEFAULTS,
+    trace: Trace | None = None,
+) -> Gathered:
+    """Phase 2 over what phase 1 found."""
+    catalog, context = rules.catalog, evidence.context
+    trace = Trace() if trace is None else trace
+    known = scheduler_events(context, catalog)
+    if known:
+        extraction = replace(extraction, events=tuple(sorted([*extraction.events, *known], key=Event.sort_key)))
+    filtered = filter_events(extraction.events, catalog, with_window(context, extraction), settings.margin_us, trace)
+    return Gathered(extraction, filtered, tuple(materialise(filtered.events, catalog.symptoms, filtered.context)))
+
+
 def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settings: Settings = DEFAULTS) -> Diagnosis:
     """Phases 2 to 4 over what phase 1 found."""
     catalog, context, trace = rules.catalog, evidence.context, Trace()
     for (rule, error), count in extraction.failures.items():
         trace.add("extract", rule, FAILED, reason=error, count=count)
-    known = scheduler_events(context, catalog)
-    if known:
-        extraction = replace(extraction, events=tuple(sorted([*extraction.events, *known], key=Event.sort_key)))
-    filtered = filter_events(extraction.events, catalog, with_window(context, extraction), settings.margin_us, trace)
-    symptoms = materialise(filtered.events, catalog.symptoms, filtered.context)
-    refinement = begin(symptoms, catalog, context)
+    gathered = gather(evidence, extraction, rules, settings, trace)
+    extraction, filtered = gathered.extraction, gathered.filtered
+    refinement = begin(gathered.symptoms, catalog, context)
     refinement.failures.extend(filtered.failures)
     for stage in _BEFORE_OUTCOME:
         refine(refinement, stage, catalog, context, filtered.events, trace)

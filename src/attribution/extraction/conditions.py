@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
@@ -50,6 +50,10 @@ class Above:
     def __post_init__(self) -> None:
         _check_duration(self.for_secs)
 
+    def holds(self, value: float) -> bool:
+        """Whether one sample is as it must be."""
+        return value > self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Below:
@@ -60,6 +64,25 @@ class Below:
 
     def __post_init__(self) -> None:
         _check_duration(self.for_secs)
+
+    def holds(self, value: float) -> bool:
+        """Whether one sample is as it must be."""
+        return value < self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """A series stayed at exactly `value` for `for_secs`: as `Above`, with `value` for `value`."""
+
+    value: float
+    for_secs: float = 0
+
+    def __post_init__(self) -> None:
+        _check_duration(self.for_secs)
+
+    def holds(self, value: float) -> bool:
+        """Whether one sample is as it must be."""
+        return value == self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +100,8 @@ class Blank:
         _check_duration(self.for_secs)
 
 
-Condition = Increase | Above | Below | Blank
+Level = Above | Below | Equal
+Condition = Increase | Level | Blank
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +129,10 @@ def find(condition: Condition, series: Series, neighbours: Sequence[Series] = ()
     match condition:
         case Increase():
             return increases(condition, series)
-        case Above():
-            return above(condition, series)
-        case Below():
-            return below(condition, series)
         case Blank():
             return blanks(condition, series, neighbours)
+        case _:
+            return runs(condition, series)
 
 
 # --- counters -----------------------------------------------------------------------------------------------------
@@ -140,31 +162,31 @@ def increases(condition: Increase, series: Series) -> tuple[Span, ...]:
 # --- thresholds ---------------------------------------------------------------------------------------------------
 
 
-def above(condition: Above, series: Series) -> tuple[Span, ...]:
-    """The runs above a threshold."""
-    return _runs(series, 1.0, condition.value, condition.for_secs)
-
-
-def below(condition: Below, series: Series) -> tuple[Span, ...]:
-    """The runs below a threshold."""
-    return _runs(series, -1.0, condition.value, condition.for_secs)
-
-
-def _runs(series: Series, sign: float, threshold: float, for_secs: float) -> tuple[Span, ...]:
+def runs(condition: Level, series: Series) -> tuple[Span, ...]:
+    """The runs of samples at a level that last long enough."""
     samples = _readable(series)
-    heights = [sign * s.value for s in samples if s.value is not None]
+    values = [s.value for s in samples if s.value is not None]
+    sign = -1.0 if isinstance(condition, Below) else 1.0
     spans = []
-    first = None
-    for index in range(len(samples) + 1):
-        holds = index < len(samples) and heights[index] > sign * threshold
-        if holds and first is None:
-            first = index
-        elif not holds and first is not None:
-            if samples[index - 1].us - samples[first].us >= for_secs * SECOND:
-                peak = max(range(first, index), key=heights.__getitem__)
-                spans.append(_run(samples, first, peak, index - 1, sign * heights[peak]))
-            first = None
+    for first, last in stretches(condition, values):
+        if samples[last].us - samples[first].us >= condition.for_secs * SECOND:
+            peak = max(range(first, last + 1), key=lambda at: sign * values[at])
+            spans.append(_run(samples, first, peak, last, values[peak]))
     return tuple(spans)
+
+
+def stretches(condition: Level, values: Sequence[float]) -> Iterator[tuple[int, int]]:
+    """First and last index of every stretch of values at a level, however short."""
+    first = None
+    for index, value in enumerate(values):
+        if not condition.holds(value):
+            if first is not None:
+                yield first, index - 1
+            first = None
+        elif first is None:
+            first = index
+    if first is not None:
+        yield first, len(values) - 1
 
 
 def _run(samples: Sequence[Sample], first: int, peak: int, last: int, extreme: float) -> Span:

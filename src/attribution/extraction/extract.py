@@ -15,15 +15,15 @@ from attribution.contracts.vocabulary import METRIC_SOURCES, Format, Source, Sta
 from attribution.events.event import Device, Event, event_id, freeze
 from attribution.events.moment import Basis, Moment
 from attribution.extraction.clock import ClockRules
-from attribution.extraction.conditions import Above, Below, Blank, Increase, Span, find
+from attribution.extraction.conditions import Above, Below, Blank, Condition, Equal, Increase, Span, find
 from attribution.extraction.envelopes import explode_loki
 from attribution.extraction.flood import Limits
 from attribution.extraction.ruleset import RuleSets
 from attribution.extraction.scanner import Scan, scan_stream
-from attribution.extraction.series import Series, host_of, merge, read_series
+from attribution.extraction.series import Identity, Series, host_of, merge, read_series
 from attribution.extraction.windows import Tally
 from attribution.rules.model import MetricExtractor
-from attribution.rules.schema import When
+from attribution.rules.schema import MetricExtract, When
 
 PARALLEL_BYTES = 8 << 20
 """Streams are scanned in parallel when they hold at least this much."""
@@ -153,28 +153,48 @@ def _report(stream: EvidenceStream, scan: Scan) -> StreamReport:
 # --- metrics ------------------------------------------------------------------------------------------------------
 
 
-def _metrics(
-    streams: Sequence[EvidenceStream], rules: Sequence[MetricExtractor], names: NodeNames
-) -> tuple[list[Event], list[StreamReport]]:
-    series: dict[tuple[Source, str | None], list[tuple[Series, StreamKey]]] = {}
+@dataclass(frozen=True, slots=True)
+class NodeSeries:
+    """All series of one source and node, merged over its streams; `keys` says in which stream each was found."""
+
+    source: Source
+    node: str | None
+    series: tuple[Series, ...]
+    keys: Mapping[Identity, StreamKey]
+
+
+def node_series(
+    streams: Iterable[EvidenceStream], names: NodeNames
+) -> tuple[tuple[NodeSeries, ...], tuple[StreamReport, ...]]:
+    """The series of metric streams by source and node, and what was read of each stream."""
+    found: dict[tuple[Source, str | None], list[tuple[Series, StreamKey]]] = {}
     reports = []
     for stream in streams:
-        found, report = _read_metrics(stream)
+        series, report = _read_metrics(stream)
         reports.append(report)
-        for item in found:
+        for item in series:
             node = names.known(host_of(item, {})) or stream.key.node or names.resolve(host_of(item, {}))
-            series.setdefault((stream.key.source, node), []).append((item, stream.key))
-    events: list[Event] = []
-    for (source, node), items in sorted(series.items(), key=lambda item: (item[0][0], item[0][1] or "")):
+            found.setdefault((stream.key.source, node), []).append((item, stream.key))
+    groups = []
+    for (source, node), items in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")):
         keys = {_identity(item): key for item, key in sorted(items, key=lambda i: i[1].sort_key(), reverse=True)}
-        whole = merge(item for item, _ in items)
+        groups.append(NodeSeries(source, node, merge(item for item, _ in items), keys))
+    return tuple(groups), tuple(reports)
+
+
+def _metrics(
+    streams: Sequence[EvidenceStream], rules: Sequence[MetricExtractor], names: NodeNames
+) -> tuple[list[Event], tuple[StreamReport, ...]]:
+    groups, reports = node_series(streams, names)
+    events: list[Event] = []
+    for group in groups:
         for rule in rules:
-            if source in rule.extract.sources:
-                events += _metric_events(rule, whole, node, keys)
+            if group.source in rule.extract.sources:
+                events += _metric_events(rule, group)
     return events, reports
 
 
-def _identity(series: Series) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _identity(series: Series) -> Identity:
     return series.name, series.labels
 
 
@@ -209,20 +229,20 @@ def _read_metrics(stream: EvidenceStream) -> tuple[tuple[Series, ...], StreamRep
     return tuple(found), StreamReport(stream, status, reason, tally, first, last)
 
 
-def _metric_events(
-    rule: MetricExtractor,
-    series: Sequence[Series],
-    node: str | None,
-    keys: Mapping[tuple[str, tuple[tuple[str, str], ...]], StreamKey],
-) -> Iterable[Event]:
+def _metric_events(rule: MetricExtractor, group: NodeSeries) -> Iterable[Event]:
     condition = condition_of(rule.extract.when)
-    for item in series:
-        if item.name not in rule.extract.metric:
+    for item in group.series:
+        if not reads_series(rule.extract, item):
             continue
         labels = dict(item.labels)
-        key = keys[_identity(item)]
-        for number, span in enumerate(find(condition, item, series)):
-            yield _metric_event(rule, item, labels, span, number, node, key)
+        key = group.keys[_identity(item)]
+        for number, span in enumerate(find(condition, item, group.series)):
+            yield _metric_event(rule, item, labels, span, number, group.node, key)
+
+
+def reads_series(extract: MetricExtract, series: Series) -> bool:
+    """Whether a rule looks at a series: its name and its labels. As in PromQL, an empty label is the same as none."""
+    return series.name in extract.metric and all((series.get(k) or "") in v for k, v in extract.where.items())
 
 
 def _metric_event(
@@ -241,7 +261,7 @@ def _metric_event(
             for name, choices in rule.extract.device.ids.items()
         }
         device = Device.of(rule.extract.device.kind, **ids)
-    name = item.name + "{" + ",".join(f'{k}="{v}"' for k, v in item.labels) + "}"
+    name = series_name(item)
     first = next((index for index, sample in enumerate(item.samples) if sample in span.samples), 0)
     return Event(
         id=event_id(key, name.encode(), number, rule.symptom),
@@ -261,7 +281,12 @@ def _metric_event(
     )
 
 
-def condition_of(when: When) -> Increase | Above | Below | Blank:
+def series_name(series: Series) -> str:
+    """A series as it is queried: its name and its labels."""
+    return series.name + "{" + ",".join(f'{k}="{v}"' for k, v in series.labels) + "}"
+
+
+def condition_of(when: When) -> Condition:
     """The condition that a rule's `when` stands for."""
     if when.increase is not None:
         return Increase(when.increase)
@@ -269,5 +294,7 @@ def condition_of(when: When) -> Increase | Above | Below | Blank:
         return Above(when.above, when.for_secs)
     if when.below is not None:
         return Below(when.below, when.for_secs)
+    if when.equals is not None:
+        return Equal(when.equals, when.for_secs)
     assert when.blank_for_secs is not None
     return Blank(when.blank_for_secs)

@@ -62,13 +62,12 @@ _NAME = re.compile(RULE_NAME)
 LOCK_NAME = "lock.json"
 """The file of a rule folder that says what its rules did when they were last released on purpose."""
 
-_READ = frozenset({".yaml", ".py", ".json"})
 _NOTES = frozenset({".md"})
 _LIKE_YAML = frozenset({".yml", ".YAML", ".YML"})
 
 
 def load_catalog(folders: Sequence[Path], version: str = attribution.__version__, cache: Cache = no_cache) -> Catalog:
-    """Load every rule below `folders`, in sorted order. Raises ConfigurationError with every error of every file.
+    """Load every rule below `folders` (or rule files), in sorted order. Raises ConfigurationError with every error.
 
     `cache` keeps what the files of a faultless catalog say, so that the next load of the same files neither parses nor
     checks them again.
@@ -124,15 +123,22 @@ class _File:
         return not is_table and self.path.name != "__init__.py"
 
 
+def is_rule_file(path: Path) -> bool:
+    """Whether a path is named as a rule file is, or as a table that rules read."""
+    return path.suffix in {".yaml", ".py", ".json"}
+
+
 def _files_of(folder: Path) -> Iterator[_File]:
-    """The files of a folder, sorted, without hidden ones, notes and the lock file. Only rules and tables are read."""
+    """The files of a folder, sorted, or the one file. Hidden ones, notes and the lock file are none of it."""
+    if folder.is_file():
+        yield _File(folder, folder, folder.name, _bytes_of(folder))
+        return
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)
         hidden = any(part.startswith(".") or part == "__pycache__" for part in inner.parts)
         found = path.is_file() or not path.exists()  # a link to nothing cannot be read, and that is told
         if not hidden and found and path.suffix not in _NOTES and inner.as_posix() != LOCK_NAME:
-            data = _bytes_of(path) if path.suffix in _READ else b""
-            yield _File(folder, path, inner.as_posix(), data)
+            yield _File(folder, path, inner.as_posix(), _bytes_of(path) if is_rule_file(path) else b"")
 
 
 class _Loading:
@@ -150,7 +156,7 @@ class _Loading:
 
     def load(self, files: Iterable[_File]) -> None:
         for file in files:
-            if file.path.suffix not in _READ:
+            if not is_rule_file(file.path):
                 remedy = "call it .yaml" if file.path.suffix in _LIKE_YAML else "move it out of the folder of rules"
                 message = f"is a file of a type that is not read (`{file.path.suffix or file.path.name}`)"
                 self.problems.append(Problem(Place(shown_path(file.path)), "R034", message, remedy))
@@ -189,7 +195,19 @@ class _Loading:
                 document.place(("kind",)), "R018", f"is no rule of a known kind (`{kind}`)", f"kinds: {known}"
             )
             raise ConfigurationError([problem])
-        self._rule_file(documents.build(document, value, (), KINDS[kind]), document, file.folder)
+        self._rule_file(self._filled(document, KINDS[kind]), document, file.folder)
+
+    def _filled(self, document: documents.Document, form: type[documents.M]) -> documents.M:
+        """The rule of a document. A key without a value is told as such, and not as a value of a wrong type."""
+        empty = [] if self._remembered is not None else documents.empties(document, form)
+        try:
+            file = documents.build(document, document.value, (), form)
+        except ConfigurationError as error:
+            told = {problem.place for problem in empty}
+            raise ConfigurationError([*empty, *(p for p in error.problems if p.place not in told)]) from error
+        if empty:
+            raise ConfigurationError(empty)
+        return file
 
     def _rule_file(
         self, file: ExtractorFile | MetricFile | RelationFile, document: documents.Document, folder: Path

@@ -29,8 +29,8 @@ Sources = Annotated[tuple[Source, ...], BeforeValidator(_one_or_many), Field(min
 class CaseModel(Strict):
     """One case. A negative one (`expect: none`) says why it must not fire."""
 
-    name: Text
-    because: Text | None = None
+    name: Text = Field(description="what is seen, in a few words")
+    because: Text | None = Field(default=None, description="why nothing must fire")
     context: dict[str, Any] = Field(default_factory=dict, description="fields of the ExecutionContext it plays in")
     given: Text
     expect: Text
@@ -46,18 +46,18 @@ class CaseModel(Strict):
 class PrintedByModel(Strict):
     """Which program prints the message, in which versions, and where its shape is known from."""
 
-    program: Text
-    versions: Text
-    source: Text
+    program: Text = Field(description="which program prints it")
+    versions: Text = Field(description="which versions print it so, such as '>=2.0', or any")
+    source: Text = Field(description="where the shape of the message is known from")
 
 
 class SymptomModel(Strict):
     """One entry of the symptom registry."""
 
     role: Role
-    meaning: Text
-    sub_domain: SubDomain | None = None
-    actions: tuple[Action, ...] = ()
+    meaning: Text = Field(description="in words that go on with 'the cause is'")
+    sub_domain: SubDomain | None = Field(default=None, description="where it lies, see docs/writing-rules.md")
+    actions: tuple[Action, ...] = Field(default=(), description="what to do, such as [raise_limit]")
     tags: tuple[str, ...] = ()
     ends_job: EndsJob = "usually"
     terminal_state: TerminalState | None = None
@@ -122,23 +122,32 @@ class Emit(Strict):
     key: tuple[str, ...] = Field(default=(), description="groups that keep findings of one symptom apart")
 
 
-class When(Strict):
-    """A condition on a series; exactly one of the first four."""
+Number = Annotated[float, Field(allow_inf_nan=False)]
 
-    increase: float | None = Field(default=None, gt=0)
-    above: float | None = None
-    below: float | None = None
-    blank_for_secs: float | None = Field(default=None, gt=0)
-    for_secs: float = Field(default=0, ge=0)
+
+class When(Strict):
+    """A condition on a series; exactly one of the first five."""
+
+    increase: Number | None = Field(default=None, gt=0, description="by how much a counter rises")
+    above: Number | None = Field(default=None, description="a value that samples are larger than")
+    below: Number | None = Field(default=None, description="a value that samples are smaller than")
+    equals: Number | None = Field(default=None, description="the value of the samples")
+    blank_for_secs: Number | None = Field(default=None, gt=0, description="how long a series is silent, others not")
+    for_secs: Number = Field(default=0, ge=0, description="how long `above`, `below` or `equals` must hold")
 
     @model_validator(mode="after")
     def _one(self) -> "When":
-        given = [v for v in (self.increase, self.above, self.below, self.blank_for_secs) if v is not None]
+        levels = (self.above, self.below, self.equals)
+        given = [v for v in (*levels, self.increase, self.blank_for_secs) if v is not None]
         if len(given) != 1:
-            raise ValueError("needs exactly one of `increase`, `above`, `below`, `blank_for_secs`")
-        if self.for_secs and self.above is None and self.below is None:
-            raise ValueError("`for_secs` goes with `above` or `below`")
+            raise ValueError("needs exactly one of `increase`, `above`, `below`, `equals`, `blank_for_secs`")
+        if self.for_secs and levels == (None, None, None):
+            raise ValueError("`for_secs` goes with `above`, `below` or `equals`")
         return self
+
+
+Label = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+LabelValues = Annotated[tuple[str, ...], BeforeValidator(_one_or_many), Field(min_length=1)]
 
 
 class DeviceLabels(Strict):
@@ -153,8 +162,17 @@ class MetricExtract(Strict):
 
     sources: Sources = Field(alias="from")
     metric: Many
+    where: dict[Label, LabelValues] = Field(
+        default_factory=dict, description="label -> the value, or the values of which it has one; '' is no such label"
+    )
     when: When
     device: DeviceLabels | None = None
+
+    @model_validator(mode="after")
+    def _name_is_no_label(self) -> "MetricExtract":
+        if "__name__" in self.where:
+            raise ValueError("`where` names `__name__`: name series under `metric`")
+        return self
 
 
 class MetricEmit(Strict):
@@ -182,10 +200,10 @@ class RuleBase(Strict):
     name: RuleName
     status: Status
     since: Text
-    summary: Text
-    why: Text
-    misses: Text
-    next_step: Text
+    summary: Text = Field(description="what was found, in one sentence")
+    why: Text = Field(description="why that matters")
+    misses: Text = Field(description="what it does not see")
+    next_step: Text = Field(description="what to do about it")
     cases: tuple[CaseModel, ...]
 
 

@@ -1,0 +1,38 @@
+"""How manual pages are set: paragraphs with a heading, and lists of names with what they mean."""
+
+import textwrap
+from collections.abc import Iterable, Iterator
+
+WIDTH = 80
+
+
+def paragraph(heading: str, text: str) -> Iterator[str]:
+    """A paragraph after a blank line; nothing for an empty text."""
+    if text:
+        lead = f"{heading}: " if heading else ""
+        yield ""
+        yield from textwrap.wrap(lead + text, WIDTH, subsequent_indent="  " if heading else "", break_on_hyphens=False)
+
+
+def entries(heading: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A heading with one name a line and what it means beside it; nothing for no rows."""
+    listed = list(rows)
+    if not listed:
+        return
+    yield ""
+    yield f"{heading}:"
+    column = min(max(len(name) for name, _ in listed), 32)
+    for name, text in listed:
+        lead = f"  {name:{column}}  "
+        hang = " " * (column + 4)
+        yield from textwrap.wrap(lead + text, WIDTH, subsequent_indent=hang, break_on_hyphens=False) or [lead.rstrip()]
+
+
+def quoted(text: str) -> Iterator[str]:
+    """Lines as they stand, indented."""
+    yield from ("    " + line for line in text.strip().splitlines())
+
+
+def some(names: tuple[str, ...], shown: int = 12) -> str:
+    """Names in a row, the first ones and how many more."""
+    return ", ".join(names) if len(names) <= shown else ", ".join(names[:shown]) + f" and {len(names) - shown} more"
