@@ -112,7 +112,7 @@ def test_a_code_tells_what_is_made_of_it(shipped: RuleSets, word: str, symptom: 
         ("SXID99999", "knows no SXid 99999 (see: attribution explain SXID001)"),
         ("149/63", "knows no sub-code 63 of Xid 149 (see: attribution explain 149)"),
         ("979/3", "knows no sub-codes of Xid 979 (sub-codes are those of Xids 144 to 150, such as 149/4)"),
-        ("R905", "knows no error R905 (did you mean `R015`?)"),
+        ("R905", "knows no error R905 (did you mean `R035`?)"),
         ("gpu_hardwar", "knows no rule, symptom or code `gpu_hardwar` (did you mean `gpu_hardware`?)"),
     ],
 )

@@ -218,6 +218,7 @@ BAD: list[tuple[str, Files]] = [
     ("D013 status", good("status: stable", "status: stabel")),
     ("D013 role", good("role: effect", "role: root")),
     ("D014 id", good("id: TOY001", "id: toy-1")),
+    ("D015", good("why: Because.", "why:")),
     ("D014 cause", good("role: effect, meaning", "role: cause, meaning")),
     ("D014 also", good("  - name: fires\n", "  - name: fires\n    also: nobody\n")),
     ("R005 wrong literal", two("'blast: '", r"'blost: \w'")),

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
         found = f"{len(problems)} wrong" if problems else f"{cases} cases hold"
         print(f"{len(catalog.rules)} rules, {patterns} patterns, {len(catalog.symptoms)} symptoms: {found}")
         for code, count in sorted(Counter(problem.code for problem in advice).items()):
-            print(f"{code}, {count} times: {CODES[code][0]}")
+            print(f"advice {code}, {count} times: {CODES[code][0]}")
     print(f"checked in {seconds:.1f} s", file=sys.stderr)
     return 1 if problems else 0
 

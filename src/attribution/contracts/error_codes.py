@@ -59,8 +59,8 @@ CODES = {
     "R022": ("The lines of a case make another rule fire too, and nothing says that this is meant.", "Narrow one of them, or write `also: ID` in the case."),
     "R023": ("A case declares under `also` a rule that does not fire on its lines.", "Take it out."),
     "R024": ("A pattern decides no case that fires.", "Add a line that only this pattern matches, or take it out."),
-    "R025": ("Advice: an alternative of a pattern decides no case.", "Add a line that needs it, or take it out."),
-    "R026": ("Advice: a piece of a pattern may be looser, and every case still holds.", "Add a near miss that needs it."),
+    "R025": ("An alternative of a pattern decides no case (advice).", "Add a line that needs it, or take it out."),
+    "R026": ("A piece of a pattern may be looser, and every case still holds (advice).", "Add a near miss that needs it."),
     "R027": ("A symptom is defined, but no rule emits it.", "Write the rule, or take the symptom out."),
     "R028": ("A symptom is not whole.", "A cause needs a sub_domain and an action, every symptom a meaning."),
     "R029": ("A case holds what looks like a secret, or a name or address of somebody's own.", "Write node-01, 10.0.0.1, example.org."),
@@ -70,7 +70,7 @@ CODES = {
     "R033": ("The name or status of a Python rule has not the allowed form.", "Names are kebab-case; see docs/writing-rules.md."),
     "R034": ("A file of a rule folder is of a type that is not read.", "Rename it to .yaml, .py or .json, or move it away."),
     "R035": ("A case does not hold.", "Mend the rule or the case; the sentence shows what came instead."),
-    "R036": ("Advice: a negative case is far from firing.", "Let it differ from a line that fires in one thing only."),
+    "R036": ("A negative case is far from firing (advice).", "Let it differ from a line that fires in one thing only."),
 }  # fmt: skip
 """Code -> what it says, what to do."""
 

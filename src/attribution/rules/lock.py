@@ -91,7 +91,7 @@ def _document(folder: Path) -> documents.Document | None:
     path = folder / LOCK_NAME
     try:
         text = path.read_text("utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # a single rule file has none
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError([Problem(Place(shown_path(path)), "R001", f"cannot be read: {error}")]) from error
