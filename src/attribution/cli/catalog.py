@@ -3,12 +3,16 @@
 import contextlib
 import hashlib
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
 from attribution.contracts.errors import ConfigurationError, Place, Problem
+from attribution.diagnosis.verify import Failure, verify
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.loader import load_catalog
 
@@ -26,6 +30,36 @@ def load_rules(folders: Sequence[Path] = ()) -> RuleSets:
         remedy = "give a folder of rule files"
         raise ConfigurationError([Problem(Place(str(m)), "C001", "is no folder of rules", remedy) for m in missing])
     return RuleSets(load_catalog([SHIPPED, *folders], cache=cached), cached)
+
+
+def verified(rules: RuleSets) -> tuple[Failure, ...]:
+    """The cases that fail. That none does is remembered for the same rules, program and libraries."""
+    failures: list[Failure] = []
+
+    def check() -> bytes:
+        failures.extend(verify(rules))
+        return b"" if failures else _HOLDS
+
+    name = f"verified-{rules.catalog.digest}-{_program()}"
+    return () if cached(name, check) == _HOLDS else tuple(failures or verify(rules))
+
+
+_HOLDS = b"every case holds"
+_ENGINE = ("contracts", "bundle", "events", "rules", "extraction", "diagnosis")
+
+
+@cache
+def _program() -> str:
+    """Names all that decides whether a case holds, beside the rules: the engine's own text and its libraries."""
+    digest = hashlib.blake2b(f"{sys.version} {platform.machine()}".encode(), digest_size=16)
+    for name in ("google-re2", "hyperscan", "msgspec", "pydantic", "pyyaml"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            digest.update(f"{name} {metadata.version(name)}\n".encode())
+    for folder in _ENGINE:
+        for path in sorted((SHIPPED.parent / folder).rglob("*")):
+            if path.suffix in {".py", ".txt"}:
+                digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def cache_folder() -> Path | None:
