@@ -1,4 +1,4 @@
-# The four commands of this project. Each one sets up `.venv` first if it is missing or the lock has changed.
+# The commands of this project. Each one sets up `.venv` first if it is missing or the lock has changed.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo-once test check fmt lint types layers schemas catalog catalog-docs bench lock clean
+.PHONY: help setup demo demo-once test check fmt lint types layers schemas docs catalog catalog-docs bench lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -16,13 +16,16 @@ setup: $(READY) ## prepare .venv (command .venv/bin/attribution)
 $(READY): requirements.lock pyproject.toml scripts/setup
 	@scripts/setup "$(PYTHON)" $(VENV)
 
-demo-once: setup ## diagnose every bundled sample and print the answers
-	@$(BIN)/python scripts/demo_once.py
+demo: setup ## start Service and pages, diagnose every bundled sample, stay until Ctrl-C
+	@$(BIN)/attribution demo
+
+demo-once: setup ## the same without staying: print the answers and exit
+	@$(BIN)/attribution demo --once
 
 test: setup ## run all tests
 	$(BIN)/pytest -n $(JOBS)
 
-check: setup lint types layers schemas catalog test ## the gate of every commit
+check: setup lint types layers schemas docs catalog test ## the gate of every commit
 
 fmt: setup ## format the code
 	$(BIN)/ruff format .
@@ -40,6 +43,9 @@ layers: setup
 
 schemas: setup
 	$(BIN)/python scripts/write_schemas.py --check
+
+docs: setup
+	$(BIN)/python scripts/write_configuration.py --check
 
 catalog: setup
 	$(BIN)/attribution rules check

@@ -7,6 +7,10 @@ import pytest
 from attribution.cli.catalog import load_rules
 from attribution.extraction.ruleset import RuleSets
 
+from tests.postgres import postgres_server, store_url
+
+__all__ = ["postgres_server", "store_url"]
+
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = sorted(p for p in (ROOT / "samples").iterdir() if p.is_dir())
 

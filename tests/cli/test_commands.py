@@ -281,7 +281,7 @@ def test_starting_imports_nothing_heavy(words: list[str]) -> None:
 
 
 def test_the_environment_names_folders_of_rules(folder: Path) -> None:
-    both = os.pathsep.join(("own", str(folder / "own"), ""))
+    both = ",".join(("own", str(folder / "own"), ""))
     for words in ("rules list", "explain TOY901", "why-not toy-boom good"):
         answer = run(*words.split(), cwd=folder, ATTRIBUTION_RULES=both)
         assert (answer.returncode, answer.stderr) == (0, "")

@@ -14,14 +14,18 @@ CONTEXT_NAMES = ("context.yaml", "context.yml", "context.json")
 """What the context may be called at the root of a bundle; the first that exists is read."""
 
 
-def load_context(root: Path | None, shown: Path, context_path: Path | None) -> tuple[ExecutionContext, frozenset[str]]:
+def load_context(
+    root: Path | None, shown: Path, given: Path | ExecutionContext | None
+) -> tuple[ExecutionContext, frozenset[str]]:
     """The context that was given, or an empty one named after `shown`; and the file name it has in the bundle."""
     name = next((name for name in CONTEXT_NAMES if root is not None and (root / name).is_file()), None)
     workload_id = _workload_id(shown)
     reserved = frozenset({name} if name else ())
-    if context_path is not None:
-        must_exist(context_path)
-        file, place = context_path, str(context_path)
+    if isinstance(given, ExecutionContext):
+        return given, reserved
+    if given is not None:
+        must_exist(given)
+        file, place = given, str(given)
     elif root is not None and name is not None:
         file, place = root / name, f"{shown}/{name}"
     else:

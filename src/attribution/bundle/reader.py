@@ -30,27 +30,32 @@ _ONE_WRITER = frozenset({Format.TEXT, Format.JOURNAL_JSON, Format.KUBERNETES_JSO
 
 @contextmanager
 def open_bundle(
-    path: Path, context_path: Path | None = None, *, limits: ArchiveLimits | None = None
+    path: Path, context: Path | ExecutionContext | None = None, *, limits: ArchiveLimits | None = None
 ) -> Iterator[Evidence]:
     """The evidence at `path`; its bytes can be read until the block ends, and no file is held open for it.
 
-    `context_path` is read instead of the bundle's own `context.yaml`. Raises EvidenceError (B001 to B009) when there
-    is nothing to read, ConfigurationError (D...) when the context is wrong. One bad file among others is no error: its
-    stream says so.
+    `context`, or the file of that name, takes the place of the bundle's own `context.yaml`. Raises EvidenceError (B001
+    to B009) when there is nothing to read, ConfigurationError (D...) when the context is wrong. One bad file among
+    others is no error: its stream says so.
     """
     with ExitStack() as stack:
         must_exist(path)
         if path.is_dir():
-            yield _read_folder(path, path, context_path, ())
+            yield _read_folder(path, path, context, ())
         elif _is_archive(path):
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="attribution-")))
             notes = unpack(path, folder, limits or ArchiveLimits())
             root = _only_folder(folder)
             if root != folder:
                 notes = tuple(replace(note, name=note.name.removeprefix(f"{root.name}/")) for note in notes)
-            yield _read_folder(root, path, context_path, notes)
+            yield _read_folder(root, path, context, notes)
         else:
-            yield _read_file(path, context_path)
+            yield _read_file(path, context)
+
+
+def read_files(context: ExecutionContext, files: Sequence[Found]) -> tuple[EvidenceStream, ...]:
+    """Files from anywhere as streams; the `folder` of each says its source, its `name` becomes the stream's."""
+    return _evidence(context, files, ()).streams
 
 
 def _is_archive(path: Path) -> bool:
@@ -218,8 +223,8 @@ def _node_of_lines(seen: _Seen, hosts: origin.Hosts, known: NodeNames, several_n
 # --- the three kinds of evidence ---------------------------------------------------------------------------------
 
 
-def _read_file(path: Path, context_path: Path | None) -> Evidence:
-    context, _ = load_context(None, path, context_path)
+def _read_file(path: Path, given: Path | ExecutionContext | None) -> Evidence:
+    context, _ = load_context(None, path, given)
     found = Found(path, printable(path.name), path.parent.name if path.parent.name in SOURCE_FOLDERS else None)
     evidence = _evidence(context, (found,), ())
     (stream,) = evidence.streams
@@ -232,14 +237,14 @@ def _read_file(path: Path, context_path: Path | None) -> Evidence:
     return evidence
 
 
-def _read_folder(root: Path, shown: Path, context_path: Path | None, notes: Sequence[Note]) -> Evidence:
-    context, reserved = load_context(root, shown, context_path)
+def _read_folder(root: Path, shown: Path, given: Path | ExecutionContext | None, notes: Sequence[Note]) -> Evidence:
+    context, reserved = load_context(root, shown, given)
     listed = _load_listing(root, shown)
     found = list(walk(root, reserved | {listing.FILE_NAME}))
     if len(found) == 1 and found[0].error and found[0].path == root:
         raise problem(shown, "B003", f"cannot be read: {found[0].error}", "check its permissions")
     evidence = _evidence(context, found, listed, notes)
-    is_given = context_path is not None or bool(reserved) or bool(listed)
+    is_given = given is not None or bool(reserved) or bool(listed)
     if not is_given and all(stream.status is Status.SKIPPED for stream in evidence.streams):
         count = len(evidence.streams)
         message = "holds no evidence" + (f": all {count} files were passed over" if count else "")

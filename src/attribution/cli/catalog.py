@@ -4,12 +4,17 @@ import argparse
 import contextlib
 import hashlib
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 
+from attribution.configuration.keys import listed
 from attribution.contracts.errors import ConfigurationError, Place, Problem
+from attribution.diagnosis.verify import verify
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.cache import no_cache
 from attribution.rules.loader import is_rule_file, load_catalog
@@ -22,7 +27,7 @@ MAX_CACHED = 64
 
 
 RULES_VARIABLE = "ATTRIBUTION_RULES"
-"""The environment variable that names folders of an operator's own rules, separated as PATH is."""
+"""The environment variable that names folders of an operator's own rules, parted by commas as all lists are."""
 
 
 def add_rules_flag(parser: argparse.ArgumentParser) -> None:
@@ -31,21 +36,22 @@ def add_rules_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rules", type=Path, action="append", default=[], metavar="DIR", help=text)
 
 
-def load_rules(folders: Sequence[Path] = (), *, fresh: bool = False) -> RuleSets:
+def load_rules(folders: Sequence[Path] = (), *, fresh: bool = False, environment: bool = True) -> RuleSets:
     """The shipped catalog with the rules of `$ATTRIBUTION_RULES` and of `folders`; each is a folder or one file.
 
-    A `fresh` load parses every file anew, so that each part of a rule is known by its place. Raises ConfigurationError
-    with all that is wrong.
+    Without `environment` the variable is not asked, since settings in layers have asked it already. A `fresh` load
+    parses every file anew, so that each part of a rule is known by its place. Raises ConfigurationError with all that
+    is wrong.
     """
-    return load_folders([SHIPPED, *own_folders(folders)], fresh=fresh)
+    return load_folders([SHIPPED, *own_folders(folders, environment=environment)], fresh=fresh)
 
 
-def own_folders(folders: Sequence[Path] = ()) -> tuple[Path, ...]:
+def own_folders(folders: Sequence[Path] = (), *, environment: bool = True) -> tuple[Path, ...]:
     """The folders of `$ATTRIBUTION_RULES`, then those given, without what lies in another one or in the shipped rules.
 
     Raises ConfigurationError if one is missing.
     """
-    named = [Path(part) for part in os.environ.get(RULES_VARIABLE, "").split(os.pathsep) if part]
+    named = [Path(part) for part in listed(os.environ.get(RULES_VARIABLE, ""))] if environment else []
     _check_folders(named, f"${RULES_VARIABLE}: ")
     _check_folders(folders)
     places = {folder: folder.resolve() for folder in (*named, *folders)}
@@ -68,6 +74,36 @@ def _check_folders(folders: Sequence[Path], said_by: str = "") -> None:
         remedy = "give a folder of rule files"
         problems = [Problem(Place(f"{said_by}{m}"), "C001", "is no folder of rules", remedy) for m in missing]
         raise ConfigurationError(problems)
+
+
+def verified(rules: RuleSets) -> tuple[Problem, ...]:
+    """The cases that fail. That none does is remembered for the same rules, program and libraries."""
+    failures: list[Problem] = []
+
+    def check() -> bytes:
+        failures.extend(verify(rules))
+        return b"" if failures else _HOLDS
+
+    name = f"verified-{rules.catalog.digest}-{_program()}"
+    return () if cached(name, check) == _HOLDS else tuple(failures or verify(rules))
+
+
+_HOLDS = b"every case holds"
+_ENGINE = ("contracts", "bundle", "events", "rules", "extraction", "diagnosis")
+
+
+@cache
+def _program() -> str:
+    """Names all that decides whether a case holds, beside the rules: the engine's own text and its libraries."""
+    digest = hashlib.blake2b(f"{sys.version} {platform.machine()}".encode(), digest_size=16)
+    for name in ("google-re2", "hyperscan", "msgspec", "pydantic", "pyyaml"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            digest.update(f"{name} {metadata.version(name)}\n".encode())
+    for folder in _ENGINE:
+        for path in sorted((SHIPPED.parent / folder).rglob("*")):
+            if path.suffix in {".py", ".txt"}:
+                digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def cache_folder() -> Path | None:

@@ -1,8 +1,6 @@
 """`attribution diagnose PATH`: the diagnosis of one attempt's evidence."""
 
 import argparse
-import os
-import shutil
 import sys
 from pathlib import Path
 
@@ -11,7 +9,6 @@ from attribution.cli.catalog import add_rules_flag, load_rules
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.diagnosis.engine import diagnose
 
-MIN_WIDTH, MAX_WIDTH = 60, 120
 FORMATS = ("text", "json", "md")
 
 
@@ -53,14 +50,10 @@ def rendered(diagnosis: Diagnosis, options: argparse.Namespace) -> str:
 
         return markdown.render(diagnosis)
     from attribution.presentation import text
+    from attribution.presentation.terminal import columns, takes_color
 
-    color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    color = takes_color(sys.stdout)
     return text.render(diagnosis, width=columns(options.width), color=color, verbose=options.verbose)
-
-
-def columns(wanted: int | None) -> int:
-    """The width to write in: what was asked for, else the terminal's, within reason."""
-    return max(MIN_WIDTH, min(wanted or shutil.get_terminal_size((80, 24)).columns, wanted or MAX_WIDTH))
 
 
 def _check_fail_on(names: list[str]) -> None:

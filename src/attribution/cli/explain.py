@@ -25,7 +25,7 @@ _DEVICES = {
     DeviceKind.DIMM: "a memory module",
     DeviceKind.FILESYSTEM: "a file system",
 }
-_ERROR_CODE = re.compile(r"[BCDR]\d{3}", re.IGNORECASE)
+_ERROR_CODE = re.compile(r"[BCDKPRTV]\d{3}", re.IGNORECASE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,7 @@
 """`attribution`: finds the command, runs it, and turns what goes wrong into a sentence and an exit code.
 
 Exit codes: 0 a diagnosis was written, 1 a policy asked to fail, 2 usage or configuration, 3 evidence could not be
-read, 70 internal.
+read, 69 the Service or a sink was not to be had, 70 internal.
 """
 
 import argparse
@@ -19,10 +19,14 @@ COMMANDS = {
     "explain": "tell what a rule, a symptom or a code means",
     "why-not": "tell why a rule did not fire on a bundle",
     "rules": "list the rules, check them, write a new one, or compare two sets",
+    "run": "find attempts, collect their evidence, have it diagnosed, write the results",
+    "serve": "answer over HTTP: evidence in, a diagnosis out",
+    "web": "show the results of a store as read-only pages",
+    "demo": "run Service, Blueprint and pages over the bundled samples",
 }
 """Name of each command and what it does; `attribution.cli.<name>` holds it, imported only when it is asked for."""
 
-EXIT_POLICY, EXIT_USAGE, EXIT_INTERNAL = 1, 2, 70
+EXIT_POLICY, EXIT_USAGE, EXIT_EVIDENCE, EXIT_UNAVAILABLE, EXIT_INTERNAL = 1, 2, 3, 69, 70
 
 
 def parser(command: str | None = None) -> argparse.ArgumentParser:

@@ -107,6 +107,35 @@ class CatalogSnapshot(Lenient):
     symptoms: tuple[SymptomDescription, ...]
 
 
+class CatalogReload(Lenient):
+    """What came of an attempt to load the rules anew. If it failed, the rules before it stay in use."""
+
+    at: Instant
+    ok: bool
+    problems: tuple["ProblemItem", ...] = ()
+
+
+class CatalogState(CatalogSnapshot):
+    """Answer to `GET /v2/catalog`: the catalog in use, and what came of the last attempt to replace it."""
+
+    cases: int = Field(description="cases of the rules; all of them hold")
+    reloads: int = Field(default=0, description="attempts to load the rules anew since the Service started")
+    last_reload: CatalogReload | None = None
+
+
+class SymptomList(Lenient):
+    """Answer to `GET /v2/catalog/symptoms`."""
+
+    catalog: CatalogIdentity
+    symptoms: tuple[SymptomDescription, ...]
+
+
+class Health(Lenient):
+    """Answer to `GET /v2/healthz` and `/v2/readyz`."""
+
+    status: Literal["ok"] = "ok"
+
+
 class ProblemItem(Lenient):
     """One thing that is wrong with a request: where, what, and what to do."""
 

@@ -1,14 +1,14 @@
 """When the attempt ran: as the context says, else as far as its own logs show."""
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Source
 from attribution.events.moment import SECOND, Basis, Moment, at_us
 from attribution.extraction.extract import Extraction
 
-EARLIEST = timedelta(days=1)
+EARLIEST_US = 86_400 * SECOND
 """How long before the first line of its own log an attempt may have begun, where nothing says when it did."""
 
 
@@ -29,7 +29,7 @@ def with_window(context: ExecutionContext, extraction: Extraction) -> ExecutionC
         return context
     found: dict[str, datetime] = {}
     if context.started_at is None:
-        found["started_at"] = at_us(window[0]) - EARLIEST
+        found["started_at"] = at_us(window[0] - EARLIEST_US)
     if context.ended_at is None:
         end = at_us(window[1])
         found["ended_at"] = max(end, context.started_at or end)

@@ -58,8 +58,11 @@ class Moment:
 
 
 def at_us(us: int) -> datetime:
-    """Microseconds since 1970 as a point in time."""
-    return _EPOCH + timedelta(microseconds=us)
+    """Microseconds since 1970 as a point in time; before the year 1 and after 9999, the nearest that has a name."""
+    try:
+        return _EPOCH + timedelta(microseconds=us)
+    except OverflowError:
+        return (datetime.min if us < 0 else datetime.max).replace(tzinfo=UTC)
 
 
 class Order(Enum):

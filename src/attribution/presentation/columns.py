@@ -16,6 +16,9 @@ _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _MARKS = 2
 """Combining marks that one character may carry; more of them would smear over the lines around it."""
 
+_ENOUGH = _MARKS + 1
+"""Characters that surely fill one column."""
+
 
 def visible(text: str) -> str:
     """The text with everything that could act on a terminal, or hide in it, written as an escape.
@@ -89,14 +92,14 @@ def _tail(text: str, room: int) -> str:
 
 
 def clip(text: str, room: int) -> str:
-    """The start of the text, with `…` where something is left out."""
-    text = visible(text)
+    """The start of the text, with `…` where something is left out. What cannot be shown is not looked at."""
+    text = visible(text[: _ENOUGH * (room + 1)])
     return text if width(text) <= room else _head(text, room - 1).rstrip() + ELLIPSIS
 
 
 def clip_start(text: str, room: int) -> str:
-    """The end of the text, with `…` before it where something is left out."""
-    text = visible(text)
+    """The end of the text, with `…` before it where something is left out. What cannot be shown is not looked at."""
+    text = visible(text[-_ENOUGH * (room + 1) :])
     return text if width(text) <= room else ELLIPSIS + _tail(text, room - 1)
 
 
@@ -109,7 +112,7 @@ def clip_around(text: str, room: int, decisive: Iterable[str]) -> str:
     text = visible(text)
     if width(text) <= room:
         return text
-    start, end = _span(text, [visible(word) for word in decisive])
+    start, end = span(text, [visible(word) for word in decisive])
     header = _HEADER.match(text)
     lead = ""
     if header and (header.end() <= start or not end):
@@ -157,7 +160,8 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]{3,}")
 _WORTH_SHOWING, _NEAR = 16, 12
 
 
-def _span(text: str, words: Iterable[str]) -> tuple[int, int]:
+def span(text: str, words: Iterable[str]) -> tuple[int, int]:
+    """Where the words stand in a text, from the start of the first to the end of the last; (0, 0) if none does."""
     spans = [match.span() for word in words if (match := _find(text, word.strip()))]
     return (min(start for start, _ in spans), max(end for _, end in spans)) if spans else (0, 0)
 

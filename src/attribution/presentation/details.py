@@ -42,7 +42,7 @@ def sections(answer: Answer) -> list[Section]:
         Section("Considered", tuple(_alternatives(answer))),
         Section("Could not be tested", tuple(_untestable(answer, item) for item in answer.diagnosis.untestable)),
         Section("Examined", rows=tuple(_coverage(answer))),
-        Section("How it was decided", tuple(_trace(answer))),
+        Section("How it was decided", tuple(trace(answer))),
         Section("Identity", tuple(_identity(answer))),
     ]
     return [section for section in found if section.lines or section.rows]
@@ -82,7 +82,8 @@ def _coverage(answer: Answer) -> Iterator[tuple[str, ...]]:
         yield words.SOURCES[item.source], item.streams, lines, ", ".join(item.notes)
 
 
-def _trace(answer: Answer) -> Iterator[tuple[int, str]]:
+def trace(answer: Answer) -> Iterator[tuple[int, str]]:
+    """How it was decided, as lines with their depth: stages, what rules decided in them, and why."""
     for stage, entries in grouped(answer.diagnosis.trace, lambda entry: entry.stage).items():
         yield 1, stage
         told = decisions(entries)

@@ -53,13 +53,16 @@ def _fact(label: str, text: str) -> Fact:
 
 
 def _next(answer: Answer) -> str:
+    return "; ".join(steps(answer)) or "nothing is proposed"
+
+
+def steps(answer: Answer) -> list[str]:
+    """What to do next, one step after the other, said to the reader."""
     actions = answer.diagnosis.actions
-    if not actions:
-        return "nothing is proposed"
     phrases = [words.ACTIONS[action] for action in actions]
     if Action.COLLECT_MORE in actions and answer.diagnosis.would_decide:
         phrases[actions.index(Action.COLLECT_MORE)] = "collect what would decide, then diagnose again"
-    return "; ".join(phrases)
+    return phrases
 
 
 def _would_decide(answer: Answer) -> str:
@@ -173,21 +176,27 @@ def _examined(answer: Answer) -> str:
 
 
 def _not_examined(answer: Answer) -> str:
+    found = gaps(answer)
+    shown = found if len(found) <= SHOWN + 1 else [*found[:SHOWN], f"and {len(found) - SHOWN:,} more"]
+    return "; ".join(shown)
+
+
+def gaps(answer: Answer) -> list[str]:
+    """What was not examined, or only in part, and why: first what stops a cause from being tested."""
     diagnosis = answer.diagnosis
-    gaps = [_gap(answer, kin) for kin in grouped(diagnosis.untestable, lambda gap: (gap.nodes, gap.reason)).values()]
+    found = [_gap(answer, kin) for kin in grouped(diagnosis.untestable, lambda gap: (gap.nodes, gap.reason)).values()]
     named = {gap.source for gap in diagnosis.untestable}
     silent = (line for line in diagnosis.coverage if line.source not in named and line.status in _NOT_READ)
     for (source, status, reason), lines in grouped(silent, lambda x: (x.source, x.status, x.reason)).items():
         nodes = answer.nodes([line.node for line in lines if line.node])
         said = words.STATUSES[status] + (f": {reason}" if reason else "")
-        gaps.append(words.SOURCES[source] + (f" of {nodes}" if nodes else "") + f" ({said})")
+        found.append(words.SOURCES[source] + (f" of {nodes}" if nodes else "") + f" ({said})")
     partial = [line for line in diagnosis.coverage if line.truncated or line.gaps or line.status is Status.PARTIAL]
     if partial:
-        gaps.append(f"parts of {words.counted(len(partial), 'stream')}{_lost(losses(partial))}")
-    if not gaps and not diagnosis.coverage:
-        return "anything; no log and no metric was given"
-    shown = gaps if len(gaps) <= SHOWN + 1 else [*gaps[:SHOWN], f"and {len(gaps) - SHOWN:,} more"]
-    return "; ".join(shown)
+        found.append(f"parts of {words.counted(len(partial), 'stream')}{_lost(losses(partial))}")
+    if not found and not diagnosis.coverage:
+        return ["anything; no log and no metric was given"]
+    return found
 
 
 _NOT_READ = frozenset({Status.EMPTY, Status.ERROR, Status.SKIPPED})

@@ -1,0 +1,1 @@
+"""Connectors find attempts, collect their evidence, and take the answers away."""

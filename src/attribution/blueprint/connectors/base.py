@@ -1,0 +1,105 @@
+"""What a connector is: a settings model, and a class of one of three kinds.
+
+A connector is declared as an entry point of the group `attribution.connectors`; its name there is its key in the
+configuration. It is made once with its settings, used for every attempt of a run, by several threads at once, and
+closed at the end.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from typing import ClassVar, Generic, TypeVar
+
+from attribution.blueprint.attempt import Attempt, Found, Query
+from attribution.contracts.base import Strict
+from attribution.contracts.exchange import CatalogSnapshot
+from attribution.contracts.observation import Observation
+from attribution.contracts.plan import CollectionPlan
+from attribution.contracts.result import AttributionBlueprintResult
+from attribution.contracts.vocabulary import Source
+
+S = TypeVar("S", bound=Strict)
+Halted = Callable[[], bool]
+"""Answers whether collecting must end now."""
+
+DEADLINE = "deadline"
+"""Why evidence is missing that was not collected in time."""
+
+
+class Kind(StrEnum):
+    """What connectors are for; also the sections of the configuration that hold them."""
+
+    CONTEXT = "context"
+    LOGS = "logs"
+    METRICS = "metrics"
+    SINKS = "sinks"
+
+
+class ConnectorError(Exception):
+    """A connector cannot do its work. The message is one sentence that fits after the connector's name."""
+
+
+class Connector(ABC, Generic[S]):
+    """What all kinds have in common. Every field of `Settings` has a description and, if at all possible, a default."""
+
+    kind: ClassVar[Kind]
+    Settings: ClassVar[type[Strict]]
+    by_default: ClassVar[bool] = False
+    """Whether the connector is used where the configuration names none of its kind."""
+
+    def __init__(self, settings: S) -> None:
+        self.settings = settings
+
+    @abstractmethod
+    def check(self) -> str:
+        """Do the smallest version of the real work, and say in a few words what was found. Raises ConnectorError."""
+
+    def close(self) -> None:
+        """Give back what is held open."""
+
+
+class ContextConnector(Connector[S]):
+    """Finds attempts."""
+
+    kind = Kind.CONTEXT
+
+    @abstractmethod
+    def discover(self, query: Query) -> Iterator[Found]:
+        """The attempts that the query wants, in an order that does not change, and what was found and is none.
+
+        Raises ConnectorError when nothing more can be found.
+        """
+
+
+class Collector(Connector[S]):
+    """Collects evidence of an attempt: the connectors of the sections `logs` and `metrics`."""
+
+    kind = Kind.LOGS
+
+    @property
+    @abstractmethod
+    def sources(self) -> frozenset[Source]:
+        """The sources that this connector asks for every attempt."""
+
+    @abstractmethod
+    def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation]:
+        """The evidence as bounded observations, at least one for each of the `sources` and each node.
+
+        What had nothing is an empty body with status `empty`, what was refused `error`, what is not whole `partial`;
+        each with a reason. Once `halted` answers true, what was begun is told as `partial`, what was not begun as
+        `skipped`, both for the reason `deadline`, and nothing more is read. A connector that raises is told for all
+        that it had not delivered.
+        """
+
+
+class Sink(Connector[S]):
+    """Takes results away."""
+
+    kind = Kind.SINKS
+
+    @abstractmethod
+    def write(self, result: AttributionBlueprintResult, catalog: Callable[[], CatalogSnapshot]) -> None:
+        """Take one result; the same attempt again replaces what was written before, where that can be.
+
+        `catalog` asks the Service for the rules that made the diagnosis. Raises ConnectorError.
+        """

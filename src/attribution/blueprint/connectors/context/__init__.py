@@ -1,0 +1,1 @@
+"""Context connectors find attempts and say what they ran, where and when."""

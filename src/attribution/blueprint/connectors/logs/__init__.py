@@ -1,0 +1,1 @@
+"""Log connectors collect the lines of an attempt."""

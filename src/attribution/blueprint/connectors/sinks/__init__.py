@@ -1,0 +1,1 @@
+"""Sinks take results away."""

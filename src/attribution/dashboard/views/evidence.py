@@ -1,0 +1,112 @@
+"""Evidence is shown as raw lines in their place, the decisive words marked, between the lines around them."""
+
+from dataclasses import dataclass
+
+from attribution.contracts.diagnosis import Evidence
+from attribution.presentation import words
+from attribution.presentation.answer import Answer, Block, decisive_words, place_of_line, time_of_line
+from attribution.presentation.columns import ELLIPSIS, clip, clip_around, span, visible, width
+
+LINE_COLUMNS = 2_000
+"""Columns of a decisive line that a page shows."""
+
+AROUND_COLUMNS = 400
+"""Columns of a line around it."""
+
+_NEAR = 4
+"""How many times as much of a very long line is looked at as is shown, on either side of the decisive words."""
+
+SHOWN_SAMPLES = 60
+"""Samples of a metric that a page shows."""
+
+SHOWN_BLOCKS = 20
+"""Findings whose evidence a page shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawLine:
+    """A line in three parts: what leads to the decisive words, those words, and the rest. Any part may be empty."""
+
+    lead: str
+    decisive: str
+    rest: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceView:
+    """One line, or one span of a metric. `cut` says how much of a long line is not shown."""
+
+    id: str
+    place: str
+    time: str
+    source: str
+    rule: str
+    before: tuple[str, ...]
+    line: RawLine
+    after: tuple[str, ...]
+    cut: str
+    fields: tuple[tuple[str, str], ...]
+    samples: tuple[tuple[str, str], ...]
+    more_samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """One finding with the lines that show it."""
+
+    title: str
+    where: str
+    rule: str
+    time: str
+    lines: tuple[EvidenceView, ...]
+
+
+def findings(answer: Answer) -> tuple[FindingView, ...]:
+    """The causes with their evidence; or the first failure, where no cause is known."""
+    return tuple(_finding(block) for block in answer.blocks(everything=True)[:SHOWN_BLOCKS])
+
+
+def _finding(block: Block) -> FindingView:
+    time = words.time(block.at) if block.at else ""
+    return FindingView(block.title, block.where, block.rule, time, tuple(evidence(item) for item in block.evidence))
+
+
+def evidence(item: Evidence) -> EvidenceView:
+    """One piece of evidence, bounded."""
+    samples = [(words.time(s.at), "blank" if s.value is None else f"{s.value:g}") for s in item.samples]
+    return EvidenceView(
+        id=item.id,
+        place=place_of_line(item),
+        time=time_of_line(item),
+        source=words.SOURCES[item.source],
+        rule=item.rule,
+        before=tuple(clip(line, AROUND_COLUMNS) for line in item.before),
+        line=raw(item),
+        after=tuple(clip(line, AROUND_COLUMNS) for line in item.after),
+        cut=f"a part of {len(item.text):,} characters" if _is_cut(item.text) else "",
+        fields=tuple(sorted(item.fields.items())),
+        samples=tuple(samples[:SHOWN_SAMPLES]),
+        more_samples=max(0, len(samples) - SHOWN_SAMPLES),
+    )
+
+
+def raw(item: Evidence, columns: int = LINE_COLUMNS) -> RawLine:
+    """The line, clipped around what the rule read from it."""
+    decisive = decisive_words(item)
+    text = clip_around(_near(item.text, decisive, columns), columns, decisive)
+    start, end = span(text, [visible(word) for word in decisive])
+    return RawLine(text[:start], text[start:end], text[end:])
+
+
+def _is_cut(text: str) -> bool:
+    return len(text) > LINE_COLUMNS or width(visible(text)) > LINE_COLUMNS
+
+
+def _near(text: str, decisive: list[str], columns: int) -> str:
+    """The part of a very long line around the decisive words, so that only what may be shown is looked at closely."""
+    room = _NEAR * columns
+    if len(text) <= 2 * room:
+        return text
+    start, _ = span(text, decisive)
+    first, last = max(0, start - room), start + room
+    return (ELLIPSIS if first else "") + text[first:last] + (ELLIPSIS if last < len(text) else "")

@@ -1,0 +1,162 @@
+"""What a list is asked for: every key of the address, checked, and the address that asks the same again."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from attribution.contracts.errors import nearest
+from attribution.contracts.exchange import ProblemItem
+from attribution.contracts.vocabulary import SubDomain, TerminalState
+from attribution.presentation.columns import clip
+from attribution.store.queries import NodeRole, PageRequest, ResultFilters
+
+LONGEST = 200
+"""Characters that one value may have."""
+
+DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+"""Attempts of one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The filters of a list as they stand in its address. Empty means that it was not asked for.
+
+    `since` and `until` are an ISO date or time (UTC unless it says otherwise), or a span before now such as `24h` or
+    `7d`. `after` is where an older page begins, as the page before it told.
+    """
+
+    q: str = ""
+    terminal_state: str = ""
+    sub_domain: str = ""
+    cause: str = ""
+    node: str = ""
+    node_role: str = ""
+    cluster: str = ""
+    user: str = ""
+    since: str = ""
+    until: str = ""
+    after: str = ""
+    limit: str = ""
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """The keys that are set, in their order."""
+        return [(item.name, value) for item in fields(self) if (value := getattr(self, item.name))]
+
+    def address(self, path: str) -> str:
+        """The address that asks for this."""
+        pairs = self.pairs()
+        return f"{path}?{urlencode(pairs)}" if pairs else path
+
+    def with_(self, **changes: str) -> "Query":
+        """Another query from its first page on."""
+        return replace(self, **{"after": "", **changes})
+
+
+KEYS = tuple(item.name for item in fields(Query))
+
+E = TypeVar("E", bound=StrEnum)
+
+
+class BadQuery(Exception):
+    """The address asks for what there is not. `items` name each key and a remedy."""
+
+    def __init__(self, items: Iterable[ProblemItem]) -> None:
+        self.items = tuple(items)
+        super().__init__("; ".join(item.message for item in self.items))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query whose values were understood, as the store takes it."""
+
+    query: Query
+    filters: ResultFilters
+    page: PageRequest
+
+
+def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
+    """Check the keys and values of an address. Raises BadQuery with everything that is wrong."""
+    problems: list[ProblemItem] = []
+    values: dict[str, str] = {}
+    for key, value in given:
+        if key not in KEYS:
+            remedy = nearest(key, KEYS) or f"the keys are {', '.join(KEYS)}"
+            problems.append(_item(key, "unknown-key", "is not a key of this page", remedy))
+        elif key in values:
+            problems.append(_item(key, "twice", "is given twice", "give it once"))
+        elif len(value) > LONGEST:
+            problems.append(_item(key, "too-long", f"has more than {LONGEST} characters", "shorten it"))
+        else:
+            values[key] = value.strip()
+    filters = ResultFilters(
+        terminal_state=_one_of(TerminalState, "terminal_state", values, problems),
+        sub_domain=_one_of(SubDomain, "sub_domain", values, problems),
+        cause=values.get("cause") or None,
+        node=values.get("node") or None,
+        node_role=_one_of(NodeRole, "node_role", values, problems),
+        cluster=values.get("cluster") or None,
+        user=values.get("user") or None,
+        since=_time("since", values, now, problems),
+        until=_time("until", values, now, problems),
+        search=values.get("q") or None,
+    )
+    if filters.since and filters.until and filters.until <= filters.since:
+        problems.append(_item("until", "order", "lies before `since`", "swap the two"))
+    if filters.node_role and not filters.node:
+        problems.append(_item("node_role", "alone", "is given without `node`", "name the node as well"))
+    page = PageRequest(_limit(values, problems), values.get("after") or None)
+    if problems:
+        raise BadQuery(problems)
+    return Asked(Query(**values), filters, page)
+
+
+def _item(key: str, code: str, message: str, remedy: str) -> ProblemItem:
+    shown = clip(key, 60)
+    return ProblemItem(place=f"?{shown}", code=code, message=f"`{shown}` {message}", remedy=remedy)
+
+
+def _one_of(kind: type[E], key: str, values: Mapping[str, str], problems: list[ProblemItem]) -> E | None:
+    value = values.get(key, "")
+    if not value:
+        return None
+    known = [member.value for member in kind]
+    if value not in known:
+        remedy = nearest(value, known) or f"one of {', '.join(known)}"
+        problems.append(_item(key, "unknown-value", f"cannot be `{clip(value, 60)}`", remedy))
+        return None
+    return kind(value)
+
+
+_SPAN = re.compile(r"([0-9]{1,4})([hd])")
+_TIME_REMEDY = "write a time such as 2026-05-04, 2026-05-04 03:00 or 2026-05-04T03:00Z, or a span such as 24h or 7d"
+
+
+def _time(key: str, values: Mapping[str, str], now: datetime, problems: list[ProblemItem]) -> datetime | None:
+    """A moment in UTC. A date alone is its first moment; as `until` it takes in the whole day."""
+    value = values.get(key, "")
+    if not value:
+        return None
+    try:
+        if span := _SPAN.fullmatch(value):
+            return now - timedelta(hours=int(span[1]) * (24 if span[2] == "d" else 1))
+        moment = datetime.fromisoformat(value)
+        if key == "until" and not set(value) & set("T :"):
+            moment += timedelta(days=1)
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        problems.append(_item(key, "no-time", "is no time", _TIME_REMEDY))
+        return None
+
+
+def _limit(values: Mapping[str, str], problems: list[ProblemItem]) -> int:
+    value = values.get("limit", "")
+    if not value:
+        return DEFAULT_LIMIT
+    if not (value.isascii() and value.isdecimal() and 1 <= int(value) <= MAX_LIMIT):
+        problems.append(_item("limit", "no-limit", "is no number of rows", f"write 1 to {MAX_LIMIT}"))
+        return DEFAULT_LIMIT
+    return int(value)

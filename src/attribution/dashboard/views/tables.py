@@ -1,0 +1,257 @@
+"""Tables of a diagnosis: what was set aside, considered, not tested, examined, and what the connectors did."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from attribution.contracts.coverage import CoverageLine
+from attribution.contracts.diagnosis import Symptom
+from attribution.contracts.result import ConnectorReport
+from attribution.contracts.vocabulary import Status, SubDomain, SymptomStatus
+from attribution.dashboard.views.evidence import RawLine, raw
+from attribution.presentation import words
+from attribution.presentation.answer import Answer, place_of_line
+from attribution.presentation.groups import Group, by_source, grouped, losses, noticed, set_aside
+
+SHOWN_ROWS = 100
+"""Rows of one table; how many more there are is told below it."""
+
+SHOWN_NODES = 4
+"""Nodes that a cell names."""
+
+EXAMPLE_COLUMNS = 400
+"""Columns of the line that stands for a group of findings."""
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Table(Generic[Row]):
+    """The first rows of a table, and how many more there are."""
+
+    rows: tuple[Row, ...]
+    more: int
+
+    def __bool__(self) -> bool:
+        return bool(self.rows)
+
+
+def table(rows: Iterable[Row]) -> Table[Row]:
+    """The rows, bounded."""
+    held = tuple(rows)
+    return Table(held[:SHOWN_ROWS], max(0, len(held) - SHOWN_ROWS))
+
+
+# --- findings -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """Findings of one kind, with one line that stands for them."""
+
+    what: str
+    nodes: str
+    first_at: str
+    reason: str
+    rule: str
+    example: RawLine | None
+    place: str
+
+
+def aside_rows(answer: Answer) -> Table[GroupRow]:
+    """What was set aside, by which rule and why."""
+    return table(_group(answer, group) for group in set_aside(answer))
+
+
+def noticed_rows(answer: Answer) -> Table[GroupRow]:
+    """What informs and blames nothing."""
+    return table(_group(answer, group) for group in noticed(answer))
+
+
+def _group(answer: Answer, group: Group) -> GroupRow:
+    item = next(
+        (answer.evidence[e] for s in _members(answer, group) for e in s.evidence_ids if e in answer.evidence), None
+    )
+    return GroupRow(
+        what=words.sentence(group.what),
+        nodes=answer.nodes(group.nodes, SHOWN_NODES),
+        first_at=words.time(group.first_at) if group.first_at else "",
+        reason=group.reason,
+        rule=group.rule,
+        example=raw(item, EXAMPLE_COLUMNS) if item else None,
+        place=place_of_line(item) if item else "",
+    )
+
+
+def _members(answer: Answer, group: Group) -> Iterable[Symptom]:
+    for symptom in answer.diagnosis.symptoms:
+        by = symptom.demoted_by if symptom.status is SymptomStatus.DEMOTED else None
+        rule, reason = (by.rule, by.reason) if by else ("", "")
+        if (symptom.symptom, rule, reason) == (group.symptom, group.rule, group.reason):
+            yield symptom
+
+
+@dataclass(frozen=True, slots=True)
+class AlternativeRow:
+    """A cause that was considered."""
+
+    what: str
+    blame: str
+    nodes: str
+    ruled_out: bool
+    because: str
+
+
+def alternative_rows(answer: Answer) -> Table[AlternativeRow]:
+    """Causes that were considered; those that differ only in their node are one row."""
+    alike = grouped(answer.diagnosis.alternatives, lambda a: (a.ruled_out, a.symptom, a.sub_domain, a.because))
+    return table(
+        AlternativeRow(
+            what=words.sentence(words.symptom(symptom)),
+            blame=words.SUB_DOMAINS[sub_domain],
+            nodes=answer.nodes([item.node for item in items if item.node], SHOWN_NODES),
+            ruled_out=ruled_out,
+            because=because,
+        )
+        for (ruled_out, symptom, sub_domain, because), items in alike.items()
+    )
+
+
+# --- what was not seen --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UntestableRow:
+    """Causes that could not be tested, for lack of which source."""
+
+    source: str
+    nodes: str
+    reason: str
+    causes: str
+
+
+def untestable_rows(answer: Answer) -> Table[UntestableRow]:
+    """What could not be tested."""
+    return table(
+        UntestableRow(
+            source=words.SOURCES[item.source] if item.source else "a rule",
+            nodes=answer.nodes(item.nodes, SHOWN_NODES),
+            reason=item.reason,
+            causes=words.listed([words.SUB_DOMAINS[s] for s in item.sub_domains], len(SubDomain)),
+        )
+        for item in answer.diagnosis.untestable
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """What was examined of one source."""
+
+    source: str
+    streams: str
+    lines: str
+    notes: str
+
+
+def source_rows(answer: Answer) -> Table[SourceRow]:
+    """Coverage, one row a source."""
+    return table(
+        SourceRow(words.SOURCES[item.source], item.streams, f"{item.lines:,}", "; ".join(item.notes))
+        for item in by_source(answer.diagnosis.coverage)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """What was examined of one stream."""
+
+    source: str
+    node: str
+    stream: str
+    status: str
+    fine: bool
+    lines: str
+    first_at: str
+    last_at: str
+    notes: str
+
+
+def stream_rows(answer: Answer) -> Table[StreamRow]:
+    """Coverage, one row a stream: those that were not read whole come first."""
+    ordered = sorted(answer.diagnosis.coverage, key=lambda line: line.status is Status.OK and not line.truncated)
+    return table(_stream(answer, line) for line in ordered)
+
+
+def _stream(answer: Answer, line: CoverageLine) -> StreamRow:
+    rank = f"rank {line.rank}" if line.rank is not None else ""
+    return StreamRow(
+        source=words.SOURCES[line.source],
+        node=answer.node(line.node) if line.node else "",
+        stream=" · ".join(part for part in (rank, line.stream) if part),
+        status=words.STATUSES[line.status],
+        fine=line.status is Status.OK,
+        lines=f"{line.lines:,}",
+        first_at=words.time(line.first_at) if line.first_at else "",
+        last_at=words.time(line.last_at) if line.last_at else "",
+        notes="; ".join([*losses([line]), *([line.reason] if line.reason else [])]),
+    )
+
+
+# --- connectors ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """What one connector did. `trouble` says in words what went wrong, empty where nothing did."""
+
+    connector: str
+    source: str
+    node: str
+    status: str
+    fine: bool
+    window: str
+    observations: str
+    lines: str
+    submitted: str
+    accepted: str
+    duplicate: str
+    rejected: str
+    trouble: str
+
+
+def report_rows(reports: Sequence[ConnectorReport]) -> Table[ReportRow]:
+    """What the connectors did: first where something went wrong."""
+    return table(sorted((_report(item) for item in reports), key=lambda row: row.fine and not row.trouble))
+
+
+def _report(item: ConnectorReport) -> ReportRow:
+    window = f"{words.time(item.window.start)} to {words.time(item.window.end)}" if item.window else ""
+    return ReportRow(
+        connector=item.connector,
+        source=words.SOURCES[item.source],
+        node=item.node or "",
+        status=words.STATUSES[item.status],
+        fine=item.status in {Status.OK, Status.EMPTY},
+        window=window,
+        observations=f"{item.observations:,}",
+        lines=f"{item.lines:,}",
+        submitted=f"{item.submitted:,}",
+        accepted=f"{item.accepted:,}",
+        duplicate=f"{item.duplicate:,}",
+        rejected=f"{item.rejected:,}",
+        trouble="; ".join(_trouble(item)),
+    )
+
+
+def _trouble(item: ConnectorReport) -> Iterable[str]:
+    """What was lost on the way: not sent, not answered or refused; and how often it was tried again."""
+    if item.reason:
+        yield item.reason
+    if unsent := item.observations - item.submitted:
+        yield f"{unsent:,} never submitted"
+    if unanswered := item.submitted - item.accepted - item.duplicate - item.rejected:
+        yield f"{unanswered:,} lost on the way to the Service"
+    if item.rejected:
+        yield f"{item.rejected:,} rejected by the Service"
+    if item.retries:
+        yield f"tried again {words.counted(item.retries, 'time')}"

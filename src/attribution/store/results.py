@@ -1,0 +1,207 @@
+"""A result is written whole, and once more in the pieces that pages ask about; a rerun replaces it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, delete
+
+from attribution.contracts.diagnosis import Device, Diagnosis
+from attribution.contracts.result import AttributionBlueprintResult
+from attribution.store import schema
+from attribution.store.codec import pack, to_json
+from attribution.store.database import Store
+from attribution.store.identity import attempt_key, tenant_key
+from attribution.store.schema import results
+from attribution.store.statements import insert_rows, upsert
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultKey:
+    """Names the result of one attempt. `id` is 32 hexadecimal digits, made of tenant, cluster, workload and attempt."""
+
+    id: str
+
+    def __str__(self) -> str:
+        return self.id
+
+
+def result_key(result: AttributionBlueprintResult, tenant: str | None) -> ResultKey:
+    """The key under which a result of this tenant is kept."""
+    return ResultKey(attempt_key(tenant, result.context))
+
+
+def write_result(
+    store: Store, result: AttributionBlueprintResult, now: datetime, tenant: str | None = None
+) -> ResultKey:
+    """Keep a result; one of the same tenant, cluster, workload and attempt is replaced. Durable at return."""
+    key = result_key(result, tenant)
+    document = to_json(result).encode()
+    packed = {"raw_size": len(document), "document": pack(document)}
+    with store.write() as connection:
+        result_id, at = _write_head(connection, _head(result, key, tenant, now), _ended(result))
+        for table in schema.CHILDREN:
+            connection.execute(delete(table).where(table.c.result_id == result_id))
+        place = {"tenant": tenant_key(tenant), "at": at}
+        for table, rows in (
+            (schema.result_documents, [packed]),
+            (schema.result_nodes, [{**row, **place} for row in _nodes(result)]),
+            (schema.result_causes, [{**row, **place} for row in _causes(result.diagnosis)]),
+            (schema.result_symptoms, list(_symptoms(result.diagnosis))),
+            (schema.result_evidence, list(_evidence(result.diagnosis))),
+            (schema.result_reports, list(_reports(result))),
+        ):
+            insert_rows(connection, table, [{"result_id": result_id, **row} for row in rows])
+    return key
+
+
+def _write_head(connection: Connection, row: Row, ended: datetime | None) -> tuple[int, datetime]:
+    """Insert or replace the row of `results`; answers its number and its time.
+
+    Where the context tells no time, the first writing stands for it, so that a rerun keeps its place in lists.
+    """
+    statement = upsert(connection, results).values(row)
+    changed = {name: statement.excluded[name] for name in row if name not in {"key", "first_written_at"}}
+    if ended is None:
+        changed["at"] = results.c.first_written_at
+    statement = statement.on_conflict_do_update(index_elements=["key"], set_=changed)
+    written = connection.execute(statement.returning(results.c.id, results.c.at)).one()
+    return written.id, written.at
+
+
+def _ended(result: AttributionBlueprintResult) -> datetime | None:
+    """When the attempt ended, or the latest that its context knows."""
+    context = result.context
+    return context.ended_at or context.started_at or context.submitted_at
+
+
+def _head(result: AttributionBlueprintResult, key: ResultKey, tenant: str | None, now: datetime) -> Row:
+    context, diagnosis = result.context, result.diagnosis
+    first = diagnosis.causes[0] if diagnosis.causes else None
+    return {
+        "key": key.id,
+        "tenant": tenant_key(tenant),
+        "at": _ended(result) or now,
+        "cluster": context.cluster,
+        "workload_id": context.workload_id,
+        "attempt": context.attempt,
+        "scheduler": context.scheduler.value,
+        "name": context.name,
+        "user": context.user,
+        "framework": context.framework,
+        "submitted_at": context.submitted_at,
+        "started_at": context.started_at,
+        "ended_at": context.ended_at,
+        "terminal_state": result.terminal_state.value,
+        "domain": diagnosis.domain.value,
+        "sub_domain": result.sub_domain.value,
+        "cause": first.symptom if first else None,
+        "cause_meaning": first.meaning if first else None,
+        "cause_node": first.node if first else None,
+        "causes": len(diagnosis.causes),
+        "nodes": len(context.nodes),
+        "summary": diagnosis.summary,
+        "catalog_version": diagnosis.catalog.version,
+        "catalog_digest": diagnosis.catalog.digest,
+        "input_digest": diagnosis.input_digest,
+        "first_written_at": now,
+        "written_at": now,
+        "search": searched(result),
+    }
+
+
+def searched(result: AttributionBlueprintResult) -> str:
+    """What a search looks through: lower case, one word or sentence a line."""
+    context, diagnosis = result.context, result.diagnosis
+    words = [context.workload_id, context.name, context.user, context.cluster, diagnosis.summary]
+    for cause in diagnosis.causes:
+        words += [cause.symptom, cause.meaning, cause.rule, cause.node]
+    words += [row["node"] for row in _nodes(result)]
+    return "\n".join(dict.fromkeys(word.lower() for word in words if word))
+
+
+def _nodes(result: AttributionBlueprintResult) -> list[Row]:
+    """Each node of the attempt or of a finding, with what the diagnosis says of it; sorted by name."""
+    diagnosis = result.diagnosis
+    groups = {
+        "allocated": {node.name for node in result.context.nodes},
+        "affected": set(diagnosis.affected_nodes),
+        "interesting": set(diagnosis.interesting_nodes),
+        "excluded": set(diagnosis.exclude_nodes),
+    }
+    found = {symptom.node for symptom in diagnosis.symptoms if symptom.node is not None}
+    names = sorted(found.union(*groups.values()))
+    return [{"node": name, **{group: name in members for group, members in groups.items()}} for name in names]
+
+
+def device_words(device: Device | None) -> str | None:
+    """The ids of a device on one line, sorted by their kind; the same device always reads the same."""
+    return " ".join(f"{key}={value}" for key, value in sorted(device.ids.items())) if device else None
+
+
+def _device(device: Device | None) -> Row:
+    return {"device_kind": device.kind.value if device else None, "device": device_words(device)}
+
+
+def _causes(diagnosis: Diagnosis) -> Iterable[Row]:
+    for position, cause in enumerate(diagnosis.causes):
+        yield {
+            "position": position,
+            "symptom": cause.symptom,
+            "sub_domain": cause.sub_domain.value,
+            "node": cause.node,
+            **_device(cause.device),
+            "rank": cause.rank,
+            "caused_at": cause.at,
+            "confidence": cause.confidence.value,
+            "rule": cause.rule,
+        }
+
+
+def _symptoms(diagnosis: Diagnosis) -> Iterable[Row]:
+    for position, symptom in enumerate(diagnosis.symptoms):
+        yield {
+            "position": position,
+            "symptom": symptom.symptom,
+            "role": symptom.role.value,
+            "status": symptom.status.value,
+            "node": symptom.node,
+            **_device(symptom.device),
+            "rank": symptom.rank,
+            "ranks": symptom.ranks,
+            "count": symptom.count,
+            "first_at": symptom.first_at,
+            "last_at": symptom.last_at,
+            "demoted_by": symptom.demoted_by.rule if symptom.demoted_by else None,
+        }
+
+
+def _evidence(diagnosis: Diagnosis) -> Iterable[Row]:
+    for position, item in enumerate(diagnosis.evidence):
+        yield {
+            "position": position,
+            "evidence_id": item.id,
+            "source": item.source.value,
+            "node": item.node,
+            "rank": item.rank,
+            "stream": item.stream,
+            "line": item.line,
+            "offset": item.offset,
+            "at": item.at,
+            "uncertainty_secs": item.at_uncertainty_secs,
+            "rule": item.rule,
+            "text": item.text,
+        }
+
+
+def _reports(result: AttributionBlueprintResult) -> Iterable[Row]:
+    for position, report in enumerate(result.connector_reports):
+        row = report.model_dump(exclude={"window", "source", "status"})
+        row |= {"position": position, "source": report.source.value, "status": report.status.value}
+        yield row | {
+            "window_start": report.window.start if report.window else None,
+            "window_end": report.window.end if report.window else None,
+        }

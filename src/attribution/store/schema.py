@@ -1,0 +1,236 @@
+"""The tables, as the migrations leave them."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+from attribution.store.columns import AnyText, Name, UtcTime, Whole
+
+metadata = MetaData()
+_SERIAL = BigInteger().with_variant(Integer, "sqlite")  # SQLite numbers rows by itself only for INTEGER
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("key", String(32), nullable=False),  # names tenant, cluster, workload and attempt
+    Column("tenant", Name, nullable=False),  # '' for none: NULL is not equal to NULL
+    Column("context", AnyText, nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("expires_at", UtcTime, nullable=False),
+    Column("observations", BigInteger, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    Column("largest", BigInteger, nullable=False),  # size of the largest body, which bounds the search for overlaps
+    Column("content", String(32), nullable=False),  # digest over the digests accepted, in the order of acceptance
+    Column("revision", BigInteger, nullable=False),
+    Column("diagnosis_digest", AnyText),
+    UniqueConstraint("key", name="sessions_key"),
+    Index("sessions_expiry", "expires_at"),
+    Index("sessions_tenant", "tenant", "expires_at"),
+)
+
+observations = Table(
+    "observations",
+    metadata,
+    Column("session_id", ForeignKey("sessions.id", ondelete="CASCADE", name="observations_session"), nullable=False),
+    Column("digest", String(32), nullable=False),
+    Column("stream_id", String(32), nullable=False),  # names source, node, rank and stream
+    Column("stream_key", LargeBinary, nullable=False),  # the same, in an order that sorts
+    Column("start", BigInteger, nullable=False),  # where the body begins in its stream
+    Column("end", BigInteger, nullable=False),
+    Column("format", String(64), nullable=False),
+    Column("description", AnyText, nullable=False),  # the observation without its body, as JSON
+    Column("raw_size", BigInteger, nullable=False),  # of the body before compression
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("session_id", "digest", name="observations_key"),
+    Index("observations_place", "session_id", "stream_id", "start"),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("id", _SERIAL, primary_key=True),
+    Column("key", String(32), nullable=False),  # names tenant, cluster, workload and attempt
+    Column("tenant", Name, nullable=False),
+    Column("at", UtcTime, nullable=False),  # when the attempt ended, or the latest that is known of it
+    Column("cluster", Name),
+    Column("workload_id", Name, nullable=False),
+    Column("attempt", Whole, nullable=False),
+    Column("scheduler", Name, nullable=False),
+    Column("name", Name),
+    Column("user", Name),
+    Column("framework", Name),
+    Column("submitted_at", UtcTime),
+    Column("started_at", UtcTime),
+    Column("ended_at", UtcTime),
+    Column("terminal_state", Name, nullable=False),
+    Column("domain", Name, nullable=False),
+    Column("sub_domain", Name, nullable=False),
+    Column("cause", Name),  # the symptom of the first cause
+    Column("cause_meaning", AnyText),
+    Column("cause_node", Name),
+    Column("causes", Whole, nullable=False),
+    Column("nodes", Whole, nullable=False),
+    Column("summary", AnyText, nullable=False),
+    Column("catalog_version", Name, nullable=False),
+    Column("catalog_digest", Name, nullable=False),
+    Column("input_digest", Name, nullable=False),
+    Column("first_written_at", UtcTime, nullable=False),
+    Column("written_at", UtcTime, nullable=False),
+    Column("search", AnyText, nullable=False),  # lower case: workload, name, user, cluster, nodes, causes, summary
+    UniqueConstraint("key", name="results_key"),
+    # The value stands before the tenant, so that an index also serves who may see all tenants.
+    Index("results_time", "at", "id"),
+    Index("results_tenant", "tenant", "at", "id"),
+    Index("results_terminal_state", "terminal_state", "tenant", "at", "id"),
+    Index("results_sub_domain", "sub_domain", "tenant", "at", "id"),
+    Index("results_cause", "cause", "tenant", "at", "id"),
+    Index("results_cluster", "cluster", "tenant", "at", "id"),
+    Index("results_user", "user", "tenant", "at", "id"),
+    Index("results_workload", "workload_id", "tenant", "at", "id"),
+)
+
+
+def _of_result() -> Column[int]:
+    return Column("result_id", _SERIAL, ForeignKey("results.id", ondelete="CASCADE"), nullable=False)
+
+
+result_documents = Table(
+    "result_documents",
+    metadata,
+    _of_result(),
+    Column("raw_size", BigInteger, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("result_id", name="result_documents_key"),
+)
+
+result_nodes = Table(
+    "result_nodes",
+    metadata,
+    _of_result(),
+    Column("node", Name, nullable=False),
+    Column("tenant", Name, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("allocated", Boolean, nullable=False),
+    Column("affected", Boolean, nullable=False),
+    Column("interesting", Boolean, nullable=False),
+    Column("excluded", Boolean, nullable=False),
+    PrimaryKeyConstraint("result_id", "node", name="result_nodes_key"),
+    Index("result_nodes_history", "node", "tenant", "at", "result_id"),
+)
+
+result_causes = Table(
+    "result_causes",
+    metadata,
+    _of_result(),
+    Column("position", Integer, nullable=False),
+    Column("tenant", Name, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("symptom", Name, nullable=False),
+    Column("sub_domain", Name, nullable=False),
+    Column("node", Name),
+    Column("device_kind", Name),
+    Column("device", Name),
+    Column("rank", Whole),
+    Column("caused_at", UtcTime),
+    Column("confidence", Name, nullable=False),
+    Column("rule", Name, nullable=False),
+    PrimaryKeyConstraint("result_id", "position", name="result_causes_key"),
+    Index("result_causes_symptom", "symptom", "tenant", "at", "result_id"),
+    Index("result_causes_node", "node", "tenant", "at", "result_id"),
+)
+
+result_symptoms = Table(
+    "result_symptoms",
+    metadata,
+    _of_result(),
+    Column("position", Integer, nullable=False),
+    Column("symptom", Name, nullable=False),
+    Column("role", Name, nullable=False),
+    Column("status", Name, nullable=False),
+    Column("node", Name),
+    Column("device_kind", Name),
+    Column("device", Name),
+    Column("rank", Whole),
+    Column("ranks", Whole, nullable=False),
+    Column("count", Whole, nullable=False),
+    Column("first_at", UtcTime),
+    Column("last_at", UtcTime),
+    Column("demoted_by", Name),
+    PrimaryKeyConstraint("result_id", "position", name="result_symptoms_key"),
+    Index("result_symptoms_symptom", "symptom", "result_id"),
+    Index("result_symptoms_node", "node", "result_id"),
+)
+
+result_evidence = Table(
+    "result_evidence",
+    metadata,
+    _of_result(),
+    Column("position", Integer, nullable=False),
+    Column("evidence_id", Name, nullable=False),
+    Column("source", Name, nullable=False),
+    Column("node", Name),
+    Column("rank", Whole),
+    Column("stream", Name, nullable=False),
+    Column("line", Whole, nullable=False),
+    Column("offset", Whole, nullable=False),
+    Column("at", UtcTime),
+    Column("uncertainty_secs", Float),
+    Column("rule", Name, nullable=False),
+    Column("text", AnyText, nullable=False),
+    PrimaryKeyConstraint("result_id", "position", name="result_evidence_key"),
+    Index("result_evidence_id", "result_id", "evidence_id"),
+    Index("result_evidence_rule", "rule", "result_id"),
+)
+
+result_reports = Table(
+    "result_reports",
+    metadata,
+    _of_result(),
+    Column("position", Integer, nullable=False),
+    Column("connector", Name, nullable=False),
+    Column("source", Name, nullable=False),
+    Column("node", Name),
+    Column("window_start", UtcTime),
+    Column("window_end", UtcTime),
+    Column("status", Name, nullable=False),
+    Column("reason", AnyText),
+    Column("observations", Whole, nullable=False),
+    Column("lines", Whole, nullable=False),
+    Column("bytes", Whole, nullable=False),
+    Column("first_at", UtcTime),
+    Column("last_at", UtcTime),
+    Column("retries", Whole, nullable=False),
+    Column("submitted", Whole, nullable=False),
+    Column("accepted", Whole, nullable=False),
+    Column("duplicate", Whole, nullable=False),
+    Column("rejected", Whole, nullable=False),
+    PrimaryKeyConstraint("result_id", "position", name="result_reports_key"),
+    Index("result_reports_connector", "connector", "status", "result_id"),
+)
+
+catalogs = Table(
+    "catalogs",
+    metadata,
+    Column("digest", Name, nullable=False),
+    Column("version", Name, nullable=False),
+    Column("first_seen_at", UtcTime, nullable=False),
+    Column("raw_size", BigInteger, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("digest", name="catalogs_key"),
+)
+
+CHILDREN = (result_documents, result_nodes, result_causes, result_symptoms, result_evidence, result_reports)
+"""Tables whose rows belong to one result and are replaced with it."""

@@ -1,0 +1,161 @@
+"""The diagnosis page tells a result in the order in which an operator asks, whatever the logs hold."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from attribution.contracts.diagnosis import Diagnosis
+from attribution.contracts.result import AttributionBlueprintResult, ConnectorReport
+from attribution.contracts.vocabulary import Source, Status, SymptomStatus
+from attribution.dashboard import rendering
+from attribution.dashboard.views import tables
+from attribution.dashboard.views.diagnosis import diagnosis_view
+
+from tests.dashboard.conftest import result_of
+from tests.dashboard.markup import Element, promises
+from tests.presentation import builders
+
+LINKS = {"json": "/attempts/0.json", "markdown": "/attempts/0.md", "name": "attempt"}
+
+
+def shown(result: AttributionBlueprintResult) -> Element:
+    """The page of a result, after checking what holds for every page."""
+    return promises(rendering.page("diagnosis.html", view=diagnosis_view(result), links=LINKS))
+
+
+@pytest.mark.parametrize("shape", builders.SHAPES, ids=lambda shape: shape.__name__)
+def test_every_shape_keeps_the_promises(shape: Callable[[], Diagnosis]) -> None:
+    page = shown(result_of(shape()))
+    order = [item.text for item in page.all("h2")]
+    told = ["Evidence", "Notes", "Set aside", "Alternatives", "Not examined", "Connectors", "How it was decided"]
+    assert [title for title in told if title in order] == [title for title in order if title in told]
+    assert order[-1] == "Identity"
+
+
+def test_the_headline_comes_first_and_says_what_where_and_what_now() -> None:
+    page = shown(result_of(builders.single(), user="ana", cluster="cluster-a"))
+    verdict = page.one("section", class_="verdict")
+    assert "bad" in verdict.attributes["class"].split()
+    assert verdict.one("p", class_="state").text == "■ failed hardware / nvlink_fabric"
+    assert page.one("h1").text == "NVLink signal integrity (Xid 149, sub-code 4)"
+    assert verdict.one("p", class_="where").text == "Where: node-02 · GPU 0000:1b:00 · link 8"
+    assert verdict.one("dl").all("li")[0].text == "Restart without the excluded nodes"
+    labels = [item.text for item in verdict.all("dt")]
+    assert labels[:3] == ["What to do next", "Exclude", "How sure"]
+    assert labels.index("First failure") < labels.index("Impact")
+    assert "user ana" in verdict.one("p", class_="about").text
+
+
+def test_the_decisive_line_stands_marked_between_the_lines_around_it() -> None:
+    figure = shown(result_of(builders.single())).one("figure", id="evidence-e1")
+    before, decisive, after = figure.one("ol").all("li")
+    assert before.text == "May 4 03:06:57 node-02 kernel: nvidia-nvlink: link 8 retrains"
+    assert decisive.one("code").raw_text == builders.XID_149
+    assert decisive.one("mark").text == "149, NETIR_LINK_EVT Fatal XC0 i0 Link 08"
+    assert "Xid (PCI:0000:1b:00): 45" in after.text
+    assert figure.one("code", class_="place").text == "syslog/node-02.log:812"
+
+
+def test_what_was_set_aside_names_the_rule_and_the_reason() -> None:
+    page = shown(result_of(builders.single()))
+    table = page.all("table")[0]
+    rows = [[cell.text for cell in row.parts if isinstance(cell, Element)] for row in table.one("tbody").all("tr")]
+    assert ["Xid 45", "node-02", "the driver cleared up after the link", "XID101"] in rows
+    echo = next(row for row in rows if row[0].startswith("NCCL error"))
+    assert echo[0] == "NCCL error ×64" and echo[1] == "node-01, node-03, node-04, node-05 and 4 more"
+
+
+def test_ambiguity_is_an_answer_with_both_places() -> None:
+    page = shown(result_of(builders.ambiguous()))
+    verdict = page.one("section", class_="verdict")
+    assert " or " in page.one("h1").text
+    assert (
+        verdict.one("p", class_="where").text
+        == "Where: node-02 · GPU 0000:1b:00 or node-07 (from the file name) · rank 33"
+    )
+    assert "2 causes fit the evidence equally well" in verdict.text
+    assert "What would decide" in [item.text for item in verdict.all("dt")]
+    assert "%" not in verdict.text
+
+
+def test_a_completed_attempt_has_no_cause_and_nothing_to_be_sure_of() -> None:
+    page = shown(result_of(builders.none()))
+    verdict = page.one("section", class_="verdict")
+    assert verdict.one("p", class_="state").text == "● completed nothing wrong"
+    assert "How sure" not in [item.text for item in verdict.all("dt")]
+
+
+def test_a_lost_submission_shows_and_comes_first() -> None:
+    fine = {"connector": "files", "observations": 4, "submitted": 4}
+    reports = [
+        ConnectorReport(source=Source.APPLOG, status=Status.OK, accepted=3, duplicate=1, **fine),
+        ConnectorReport(source=Source.SYSLOG, status=Status.OK, node="node-02", accepted=2, rejected=1, **fine),
+        ConnectorReport(connector="files", source=Source.BMC, status=Status.ERROR, reason="HTTP 503", retries=3),
+    ]
+    page = shown(result_of(builders.single(), *reports))
+    rows = page.one("div", **{"aria-label": "Connector reports"}).one("tbody").all("tr")
+    assert "1 lost on the way to the Service; 1 rejected by the Service" in rows[0].text
+    assert "HTTP 503; tried again 3 times" in rows[1].text and "■ error" in rows[1].text
+    assert rows[2].text.endswith("–")
+
+
+def test_hostile_text_is_inert_and_visible() -> None:
+    diagnosis = builders.hostile()
+    evil = ["\x1b", "\u202e", "\u200b", "\r", "\x00", "\u2066", "\ud800"]
+    named = diagnosis.model_copy(update={"notes": ("<script>alert(1)</script>" + "".join(evil),)})
+    report = ConnectorReport(connector="<img src=x>", source=Source.BMC, status=Status.ERROR, reason='"><b>\x9b31m')
+    html = rendering.page(
+        "diagnosis.html",
+        view=diagnosis_view(result_of(named, report, name="</title><script>", user="' onx='", reason="{{ 7*7 }}")),
+        links=LINKS,
+    )
+    page = promises(html)
+    assert not page.all("b") and not page.all("img")
+    note = page.one("section", **{"aria-labelledby": "notes"}).one("li").raw_text
+    assert note == "<script>alert(1)</script>\\x1b\\u202e\\u200b\\r\\x00\\u2066\\ud800"
+    assert "{{ 7*7 }}" in page.text
+    html.encode("utf-8")
+
+
+def test_a_line_of_a_megabyte_is_cut_around_what_was_read_and_the_page_stays_small() -> None:
+    single = builders.single()
+    noise = "\x1b<x" * 350_000
+    long = single.evidence[0].model_copy(
+        update={"text": f"{noise} NVRM: Xid 149 {noise}", "before": (noise,) * 10, "after": (noise,) * 10}
+    )
+    coverage = tuple(line.model_copy(update={"reason": noise}) for line in single.coverage)
+    diagnosis = single.model_copy(update={"evidence": (long,), "notes": (noise,), "coverage": coverage})
+    html = rendering.page("diagnosis.html", view=diagnosis_view(result_of(diagnosis)), links=LINKS)
+    page = promises(html)
+    assert len(html) < 200_000
+    figure = page.one("figure")
+    assert "149" in figure.one("li", class_="decisive").text
+    assert re.search(r"a part of 2,1\d\d,\d\d\d characters", figure.text)
+
+
+def test_a_page_of_many_rows_says_how_many_it_leaves_out() -> None:
+    rule = builders.single().symptoms[1].demoted_by
+    assert rule is not None
+    many = tuple(
+        builders.symptom("NCCL_ERROR", f"node-{n:04}").model_copy(
+            update={"status": SymptomStatus.DEMOTED, "demoted_by": rule.model_copy(update={"reason": f"reason {n}"})}
+        )
+        for n in range(tables.SHOWN_ROWS + 7)
+    )
+    page = shown(result_of(builders.single().model_copy(update={"symptoms": many})))
+    section = page.one("section", **{"aria-labelledby": "aside"})
+    assert len(section.one("tbody").all("tr")) == tables.SHOWN_ROWS
+    assert section.one("p", class_="more").text == "and 7 more kinds; the JSON has them all"
+
+
+def test_no_template_lets_text_through_unescaped() -> None:
+    for name in rendering.environment().list_templates():
+        source, _, _ = rendering.environment().loader.get_source(rendering.environment(), name)  # type: ignore[union-attr]
+        assert not re.search(r"\|\s*safe|autoescape|Markup|<script|<style|style=", source), name
+
+
+def test_everything_that_a_template_prints_is_made_visible_and_escaped() -> None:
+    template = rendering.environment().from_string('{{ text }} <a href="{{ text }}">')
+    shown = "a\\u202eb&lt;&#34;"
+    assert template.render(text='a\u202eb<"') == f'{shown} <a href="{shown}">'

@@ -1,0 +1,65 @@
+"""The unit, compose and container files say what they are meant to, and every command in them is one of ours."""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from attribution.cli.main import parser
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+UNITS = sorted((DEPLOY / "systemd").iterdir())
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """(where it stands, the arguments of `attribution`) of everything that deploy/ starts."""
+    found = []
+    for unit in UNITS:
+        for line in unit.read_text().splitlines():
+            if line.startswith("ExecStart="):
+                found.append((unit.name, shlex.split(line)[1:]))
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    found += [(f"compose {name}", s["command"]) for name, s in compose["services"].items() if "command" in s]
+    for template in ("service", "web", "blueprint"):
+        text = (DEPLOY / f"helm/attribution/templates/{template}.yaml").read_text()
+        (block,) = re.findall(r"\n +args:\n((?: +(?:- |\{\{).*\n)+)", text)
+        words = [line.strip()[2:] for line in block.splitlines() if line.strip().startswith("- ")]
+        found.append((f"chart {template}", [re.sub(r"\{\{.*\}\}", "8000", word) for word in words]))
+    return found
+
+
+@pytest.mark.parametrize(("where", "arguments"), commands(), ids=lambda value: str(value)[:40])
+def test_every_command_is_one_of_ours(where: str, arguments: list[str]) -> None:
+    assert parser(arguments[0]).parse_args(arguments).command == arguments[0], where
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd here")
+def test_systemd_has_nothing_to_say_of_the_units(tmp_path: Path) -> None:
+    for unit in UNITS:
+        text = unit.read_text().replace("/opt/attribution/bin/attribution", "/bin/true")
+        (tmp_path / unit.name).write_text(text)
+    units = [tmp_path / unit.name for unit in UNITS]
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False
+    )
+    ours = [line for line in done.stderr.splitlines() if "attribution" in line]
+    assert (done.returncode, ours) == (0, [])
+
+
+def test_compose_publishes_on_loopback_only() -> None:
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    ports = [port for service in compose["services"].values() for port in service.get("ports", ())]
+    assert ports
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+    assert "tokens" in compose["services"]["service"]["secrets"]
+
+
+def test_the_image_runs_as_nobody_special_and_installs_by_hash() -> None:
+    text = (DEPLOY / "Containerfile").read_text()
+    assert re.search(r"^USER 65532", text, re.M)
+    assert "--require-hashes" in text
+    assert "--hash=sha256:" in (DEPLOY / "requirements.lock").read_text()
