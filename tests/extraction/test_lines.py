@@ -53,6 +53,9 @@ LAUNCHERS = [
     ("10.0.0.1: x", Line("x", host="10.0.0.1", writer="10.0.0.1")),
     ("node-01.cluster.local: x", Line("x", host="node-01.cluster.local", writer="node-01.cluster.local")),
     ("dgx12: x", Line("x", host="dgx12", writer="dgx12")),
+    ("[kubeflow][worker-1]   x", Line("  x", writer="worker-1")),
+    ("[master-0] x", Line("x", writer="master-0")),
+    ("[worker-x] x", Line("[worker-x] x")),
     ("[pod/worker-0/pytorch] x", Line("x", host="worker-0", writer="pod/worker-0/pytorch")),
     (
         "[pod/worker-0/pytorch] 2025-01-21T04:41:44Z [rank1]: x",

@@ -191,10 +191,10 @@ ANSWERS = {
         "failed",
         "platform",
         "external_service",
-        tuple(("NAME_NOT_RESOLVED", f"node-0{n}", None) for n in (1, 2)),
+        (("HUB_UNREACHABLE", "node-01", 0), ("HUB_UNREACHABLE", "node-02", 4)),
         (),
-        "Temporary failure in name resolution",
-        frozenset({"HUB_UNREACHABLE"}),
+        "We couldn't connect to 'https://huggingface.co'",
+        frozenset({"PROCESS_EXIT_CODE"}),
     ),
     "gpu-memory-exceeded": Answer(
         "failed",

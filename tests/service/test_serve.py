@@ -73,8 +73,9 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_failing_case_stops_it_before_it_listens(tmp_path: Path) -> None:
-    (tmp_path / "toy.yaml").write_text(FAILING)
-    told = refused(tmp_path, "--rules", tmp_path)
+    (tmp_path / "rules").mkdir()
+    (tmp_path / "rules" / "toy.yaml").write_text(FAILING)
+    told = refused(tmp_path, "--rules", tmp_path / "rules")
     assert "R035 has a case `the quota is used up` of TST900 that does not hold:" in told
 
 

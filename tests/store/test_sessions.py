@@ -205,11 +205,13 @@ def test_what_is_new_is_accepted_once(sessions: Sessions) -> None:
     assert add(sessions, session) == []
 
 
-def test_the_same_digest_is_a_duplicate_whatever_its_outcome_says(sessions: Sessions) -> None:
+@pytest.mark.parametrize("refused_first", [False, True])
+def test_two_outcomes_of_one_place_are_both_held_whichever_comes_first(sessions: Sessions, refused_first: bool) -> None:
     session = opened(sessions)
-    refused = line("", status=Status.ERROR, reason="permission denied")
-    assert add(sessions, session, refused, line("", status=Status.EMPTY)) == ["accepted", "duplicate"]
-    assert held(sessions, session) == [refused]
+    both = [line("", status=Status.ERROR, reason="permission denied"), line("", status=Status.EMPTY)]
+    assert add(sessions, session, *(both if refused_first else reversed(both))) == ["accepted", "accepted"]
+    assert add(sessions, session, *both) == ["duplicate", "duplicate"]
+    assert sorted(item.status for item in held(sessions, session)) == [Status.EMPTY, Status.ERROR]
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -291,6 +291,12 @@ _LAYERS = (
     _layer("pdsh", _DIGITS + _LOWER, rf"{_REMOTE_HOST}:(?: |$)", _remote, _FIRST),
     _layer("rank", "r", r"\[rank(\d{1,6})\](?:: ?| |$)", _torch_rank),
     _layer("role", "dtw", rf"\[((?:default|trainer|worker)\d{{1,6}}(?:\|\d{{1,6}})?)\]:{_ONE_BLANK}", _tag),
+    _layer(
+        "replica",
+        "kmwlcpeh",
+        r"\[(?:kubeflow\]\[)?((?:master|worker|launcher|chief|ps|evaluator|head)-\d{1,6})\](?: |$)",
+        _tag,
+    ),
     _layer("mpirun", _DIGITS + _LOWER, rf"\[{_JOB}(\d{{1,7}})\]{_PROCESS}<(std(?:out|err|diag))>:{_ONE_BLANK}", _mpi),
     _layer("ray", "(", rf"\((?:({_ACTOR}) )?(?:rank=\d{{1,6}} )?pid=(\d{{1,10}})(?:, ip={_IP})?\)(?: |$)", _ray),
     _layer(

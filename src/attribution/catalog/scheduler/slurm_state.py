@@ -14,8 +14,10 @@ _SYMPTOMS = {
     "OUT_OF_ME": "SCHEDULER_OUT_OF_MEMORY",
     "PREEMPTED": "SCHEDULER_PREEMPTED",
     "CANCELLED": "SCHEDULER_CANCELLED",
+    "FAILED": "SCHEDULER_FAILED",
+    "COMPLETED": "SCHEDULER_COMPLETED",
 }
-_STATE = r"(?P<state>TIMEOUT|DEADLINE|NODE_FAIL|BOOT_FAIL|OUT_OF_MEMORY|OUT_OF_ME|PREEMPTED|CANCELLED)"
+_STATE = r"(?P<state>TIMEOUT|DEADLINE|NODE_FAIL|BOOT_FAIL|OUT_OF_MEMORY|OUT_OF_ME|PREEMPTED|CANCELLED|FAILED|COMPLETED)"
 
 
 @extractor(
@@ -36,7 +38,8 @@ def slurm_state(match: Match) -> Iterator[Finding]:
     """The accounting record of the job says how it ended.
 
     Why: the record is the scheduler's own word for the end; its steps' states follow from it.
-    Misses: states of steps, which are consequences, and FAILED, which names no kind of end.
+    Misses: states of steps, which are consequences. FAILED names no kind of end and COMPLETED no failure: the first is
+    an effect, the second counts where no line says otherwise.
     Next step: read the job's own logs for what came before.
     """
     state = match["state"] or ""
@@ -65,6 +68,16 @@ CASES = """
     node-01 +0.0s scheduler |    JobState=NODE_FAIL Reason=NodeDown Dependency=(null)
   expect: |
     node-01 +0.0s SCHEDULER_NODE_FAILED state=NODE_FAIL
+- name: failed, which says no more
+  given: |
+    node-01 +0.0s scheduler | 81234|train|gpu|team|128|FAILED|1:0
+  expect: |
+    node-01 +0.0s SCHEDULER_FAILED job=81234
+- name: ended well
+  given: |
+    node-01 +0.0s scheduler | 81234             train        gpu       team         16  COMPLETED      0:0
+  expect: |
+    node-01 +0.0s SCHEDULER_COMPLETED job=81234
 - name: a step
   because: a step is cancelled whenever its job ends early
   given: |
