@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from attribution.blueprint.connectors.registry import find_connectors
+from attribution.blueprint.settings import load_settings
 from attribution.cli.main import parser
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -48,6 +50,23 @@ def test_systemd_has_nothing_to_say_of_the_units(tmp_path: Path) -> None:
     )
     ours = [line for line in done.stderr.splitlines() if "attribution" in line]
     assert (done.returncode, ours) == (0, [])
+
+
+def test_every_variable_is_one_of_ours() -> None:
+    known = set(re.findall(r"`(ATTRIBUTION_[A-Z0-9_]+)`", (DEPLOY.parent / "docs" / "configuration.md").read_text()))
+    files = [DEPLOY / "compose.yaml", *UNITS, *sorted((DEPLOY / "helm").rglob("*.yaml")), DEPLOY / "Containerfile"]
+    for file in files:
+        text = file.read_text()
+        named = set(re.findall(r"\bATTRIBUTION_[A-Z0-9_]+", text))
+        named |= {f"ATTRIBUTION_{name}" for name in re.findall(r'"variable" "(\w+)"', text)}
+        assert named - known <= {"ATTRIBUTION_"}, file
+
+
+def test_the_configuration_of_the_chart_is_one(tmp_path: Path) -> None:
+    values = yaml.safe_load((DEPLOY / "helm/attribution/ci/postgres-values.yaml").read_text())
+    (tmp_path / "blueprint.yaml").write_text(yaml.safe_dump(values["blueprint"]["config"]))
+    settings, _ = load_settings(find_connectors(), tmp_path / "blueprint.yaml", {}, {})
+    assert settings.workers == 2
 
 
 def test_compose_publishes_on_loopback_only() -> None:
