@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from attribution.configuration.tokens import load_tokens
 from attribution.contracts.errors import ConfigurationError
-from attribution.service.tokens import load_tokens
 
 from tests.service.helpers import CONTEXT, Desk, problem, serving, syslog
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from attribution.cli.listening import bound, serve, state_folder, url_of
 from attribution.configuration.flags import add_flags, given_flags
 from attribution.configuration.layers import load
+from attribution.configuration.tokens import load_tokens
 from attribution.dashboard.access import Access
 from attribution.dashboard.app import create_app
 from attribution.dashboard.settings import WebSettings
-from attribution.service.tokens import load_tokens
 from attribution.store.database import open_store
 
 PREFIX = "ATTRIBUTION_WEB_"

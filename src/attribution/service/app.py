@@ -12,6 +12,7 @@ from fastapi.responses import Response
 from starlette.exceptions import HTTPException
 
 import attribution
+from attribution.configuration.tokens import Tokens, load_tokens
 from attribution.diagnosis.verify import verify
 from attribution.service import about, documents, manual, v1, v2
 from attribution.service.attributing import Attributing
@@ -31,7 +32,6 @@ from attribution.service.problems import (
 )
 from attribution.service.rulebook import LoadRules, Rulebook, VerifyRules
 from attribution.service.settings import ServiceSettings
-from attribution.service.tokens import Tokens, load_tokens
 from attribution.service.v1_models import ObservationRequest, OpenRequest
 from attribution.service.watch import Watch
 from attribution.store.faults import StoreDamaged, StoreUnavailable

@@ -10,6 +10,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Request
 from sqlalchemy import func, select
 
+from attribution.configuration.tokens import Tokens, load_tokens
 from attribution.contracts.errors import ConfigurationError
 from attribution.service.attributing import Attributing
 from attribution.service.logs import logger
@@ -18,7 +19,6 @@ from attribution.service.problems import UNKNOWN_ATTRIBUTOR, ServiceProblem, pri
 from attribution.service.reading import receive
 from attribution.service.rulebook import Rulebook
 from attribution.service.settings import ServiceSettings
-from attribution.service.tokens import Tokens, load_tokens
 from attribution.store import schema
 from attribution.store.sessions import Session, SessionLimits, Sessions, is_id
 
