@@ -72,6 +72,19 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
     assert f"attribution: --port: V006 cannot listen on 127.0.0.1 port {port}: address already in use" in told
 
 
+def test_a_port_that_another_takes_meanwhile_is_told_in_one_sentence(tmp_path: Path) -> None:
+    """Another program may bind the port without listening yet; the first that listens has it."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 0))
+        port = str(other.getsockname()[1])
+        with process(tmp_path, "--port", port) as serve:
+            other.listen()
+            assert serve.exit_code() == 2
+            assert "Traceback" not in serve.said
+            assert f"V006 cannot listen on 127.0.0.1 port {port}: address already in use" in serve.said
+
+
 def test_a_failing_case_stops_it_before_it_listens(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "toy.yaml").write_text(FAILING)

@@ -55,10 +55,14 @@ def bound(host: str, port: int, origins: Origins, guard: str | None) -> socket.s
         listener.bind(address)
     except OSError as error:
         listener.close()
-        remedy = "choose another with --port, or 0 for a free one"
-        message = f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}"
-        raise ConfigurationError([Problem(port_place, "V006", message, remedy)]) from None
+        raise cannot_listen(port_place, host, port, error) from None
     return listener
+
+
+def cannot_listen(place: Place, host: str, port: int, error: OSError) -> ConfigurationError:
+    """V006: the system refuses the address, or another program took it first."""
+    message = f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}"
+    return ConfigurationError([Problem(place, "V006", message, "choose another with --port, or 0 for a free one")])
 
 
 def _is_loopback(address: str) -> bool:

@@ -17,9 +17,10 @@ import uvicorn
 from fastapi import FastAPI
 
 from attribution.cli.catalog import load_rules, verified
-from attribution.cli.listening import bound, state_folder, url_of
+from attribution.cli.listening import bound, cannot_listen, state_folder, url_of
 from attribution.configuration.flags import add_flags, given_flags
 from attribution.configuration.layers import load
+from attribution.contracts.errors import Place
 from attribution.extraction.ruleset import RuleSets
 from attribution.service import logs
 from attribution.service.app import create_app
@@ -111,8 +112,14 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and say where."""
-        await super().startup(sockets)
-        for listener in sockets or ():
+        listeners = sockets or []
+        try:
+            await super().startup(sockets)
+        except OSError as error:  # two programs may bind one address; the first to listen has it
+            await self.lifespan.shutdown()
+            host, port = listeners[0].getsockname()[:2]
+            raise cannot_listen(Place("port"), host, port, error) from None
+        for listener in listeners:
             logs.logger().info("listening", url=url_of(listener))
 
     def _stop(self) -> None:
