@@ -30,7 +30,9 @@ test-quick: setup
 
 static: setup lint types layers schemas docs catalog
 
-check: static test-quick ## the gate of every commit: all that needs no running, and all tests but the slow ones
+check: setup ## the gate of every commit: all that needs no running, and all tests but the slow ones
+	@$(MAKE) -j2 static
+	@$(MAKE) test-quick
 
 fmt: setup ## format the code
 	$(BIN)/ruff format .

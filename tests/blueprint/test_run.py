@@ -108,6 +108,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
+@pytest.mark.slow
 def test_all_samples_within_the_process(shipped: RuleSets) -> None:
     answer = apart("--context-static-bundles", SAMPLES[0].parent / "*", "--format", "ndjson")
     assert answer.returncode == 0, answer.stderr

@@ -72,6 +72,7 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
     assert f"attribution: --port: V006 cannot listen on 127.0.0.1 port {port}: address already in use" in told
 
 
+@pytest.mark.slow
 def test_a_failing_case_stops_it_before_it_listens(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "toy.yaml").write_text(FAILING)
@@ -97,6 +98,7 @@ def test_the_command_refuses_as_the_process_does() -> None:
     assert run.stderr.startswith("attribution: --host: V007 names `0.0.0.0`")
 
 
+@pytest.mark.slow
 def test_a_signal_loads_the_rules_anew_only_if_they_pass(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.mkdir()

@@ -56,6 +56,7 @@ def _open_at(url: str, barrier: Any, answers: Any) -> None:
         answers.put(repr(error))
 
 
+@pytest.mark.slow
 def test_processes_that_open_an_empty_database_at_once_migrate_it_once(store_url: str) -> None:
     spawn = multiprocessing.get_context("spawn")
     barrier, answers = spawn.Barrier(4), spawn.Queue()

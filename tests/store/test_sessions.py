@@ -388,6 +388,7 @@ PIECES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(ON_ONE_STORE, max_examples=80)
 @given(items=PIECES, cut=st.integers(0, 8))
 def test_the_engine_finds_no_contradiction_in_what_was_accepted(
@@ -400,6 +401,7 @@ def test_the_engine_finds_no_contradiction_in_what_was_accepted(
     assert rejected == ()
 
 
+@pytest.mark.slow
 @settings(ON_ONE_STORE, max_examples=80)
 @given(pair=st.tuples(*[PIECES.filter(bool).map(lambda items: items[0])] * 2))
 def test_two_contradict_each_other_or_do_not(sessions: Sessions, pair: tuple[Observation, Observation]) -> None:
