@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-once test check fmt lint types layers schemas docs catalog catalog-docs bench lock clean
+.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs bench lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -25,7 +25,14 @@ demo-once: setup ## the same without staying: print the answers and exit
 test: setup ## run all tests
 	$(BIN)/pytest -n $(JOBS)
 
-check: setup lint types layers schemas docs catalog test ## the gate of every commit
+test-quick: setup
+	$(BIN)/pytest -n $(JOBS) -m "not slow"
+
+static: setup lint types layers schemas docs catalog
+
+check: setup ## the gate of every commit: all that needs no running, and all tests but the slow ones
+	@$(MAKE) -j2 static
+	@$(MAKE) test-quick
 
 fmt: setup ## format the code
 	$(BIN)/ruff format .

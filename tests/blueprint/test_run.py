@@ -43,7 +43,7 @@ def environment(**more: str) -> dict[str, str]:
 def apart(*words: object) -> subprocess.CompletedProcess[str]:
     """`attribution run` in a process of its own."""
     return subprocess.run(
-        [ATTRIBUTION, "run", *map(str, words)], env=environment(), capture_output=True, encoding="utf-8", timeout=120
+        [ATTRIBUTION, "run", *map(str, words)], env=environment(), capture_output=True, encoding="utf-8", timeout=600
     )
 
 
@@ -81,7 +81,7 @@ def serve(folder: Path, port: int = 0) -> subprocess.Popen[bytes]:
 
 def address(process: subprocess.Popen[bytes], folder: Path) -> str:
     """Where a Service listens, once it does."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while time.monotonic() < until and process.poll() is None:
         for line in (folder / "service.log").read_text().splitlines():
             if json.loads(line).get("event") == "listening":
@@ -98,7 +98,7 @@ def served(folder: Path) -> Iterator[str]:
         yield address(process, folder)
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(600)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +108,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
+@pytest.mark.slow
 def test_all_samples_within_the_process(shipped: RuleSets) -> None:
     answer = apart("--context-static-bundles", SAMPLES[0].parent / "*", "--format", "ndjson")
     assert answer.returncode == 0, answer.stderr
@@ -238,7 +239,7 @@ def test_a_closed_pipe_is_no_error(url: str) -> None:
     try:
         done = subprocess.run(
             [ATTRIBUTION, "run", "--context-static-bundles", SAMPLES[0], "--service-url", url],
-            env=environment(), stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=120,
+            env=environment(), stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=600,
         )  # fmt: skip
     finally:
         os.close(write_end)
@@ -293,7 +294,7 @@ def test_a_signal_ends_a_run_that_waits(number: signal.Signals) -> None:
         process = subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, encoding="utf-8")
         with process, silent.accept()[0]:
             process.send_signal(number)
-            _, errors = process.communicate(timeout=30)
+            _, errors = process.communicate(timeout=600)
     assert (process.returncode, errors) == ({signal.SIGINT: 130, signal.SIGTERM: 143}[number], "")
 
 
@@ -305,11 +306,11 @@ def test_a_signal_leaves_nothing_of_the_service_within_the_process(tmp_path: Pat
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("attribution: no Service is configured")
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while not list(tmp_path.glob("attribution-*")) and time.monotonic() < until:
             time.sleep(0.01)
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     assert process.returncode in {143, 0} and list(tmp_path.glob("attribution-*")) == []
 
 
@@ -321,6 +322,7 @@ def test_what_stands_on_stderr_cannot_drive_a_terminal(tmp_path: Path, url: str)
 # --- processes ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_blueprints_share_one_service_and_one_store(tmp_path: Path, shipped: RuleSets) -> None:
     """Both are at overlapping attempts at the same time; each is in the store once, as the command line has it."""
     database = f"sqlite:///{tmp_path}/results.db"
@@ -337,7 +339,7 @@ def test_two_blueprints_share_one_service_and_one_store(tmp_path: Path, shipped:
             )
             for number, share in enumerate(shares)
         ]  # fmt: skip
-        answers = [process.communicate(timeout=120) for process in runs]
+        answers = [process.communicate(timeout=600) for process in runs]
     assert [process.returncode for process in runs] == [0, 0], answers
     expected = {}
     for sample in SAMPLES:
@@ -352,6 +354,7 @@ def test_two_blueprints_share_one_service_and_one_store(tmp_path: Path, shipped:
     assert {result.context.workload_id: result.diagnosis.to_json() for result in results if result} == expected
 
 
+@pytest.mark.slow
 def test_a_service_that_is_killed_and_comes_back_is_waited_for(tmp_path: Path, shipped: RuleSets) -> None:
     """Killed amid a run; what it had acknowledged is still there, and the diagnosis is that of the command line."""
     sample = SAMPLES[0]
@@ -369,13 +372,13 @@ def test_a_service_that_is_killed_and_comes_back_is_waited_for(tmp_path: Path, s
         )  # fmt: skip
         _until_held(tmp_path / "sessions.db", 5)
         process.kill()
-        process.wait(60)
+        process.wait(600)
         assert run_.poll() is None, "the run was over before the Service was killed"
         process = serve(tmp_path, int(url.rpartition(":")[2]))
-        output, errors = run_.communicate(timeout=180)
+        output, errors = run_.communicate(timeout=600)
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(600)
         if run_ is not None:
             run_.kill()
     assert (run_.returncode, errors) == (0, "")
@@ -389,7 +392,7 @@ def test_a_service_that_is_killed_and_comes_back_is_waited_for(tmp_path: Path, s
 def _until_held(database: Path, count: int) -> None:
     """Wait until the sessions of a Service hold so many observations."""
     with closing(open_store(str(database), read_only=True)) as store:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 600
         while time.monotonic() < until:
             with store.read() as connection:
                 if connection.execute(select(func.count()).select_from(schema.observations)).scalar_one() >= count:

@@ -43,7 +43,10 @@ def directly(path: Path, rules: RuleSets, context: Path | None = None) -> bytes:
         return diagnose(evidence, rules).to_json()
 
 
-@pytest.mark.parametrize(("piece_bytes", "limits"), [(1 << 20, BatchLimits()), (1500, BatchLimits(20_000, 7))])
+@pytest.mark.parametrize(
+    ("piece_bytes", "limits"),
+    [(1 << 20, BatchLimits()), pytest.param(1500, BatchLimits(20_000, 7), marks=pytest.mark.slow)],
+)
 def test_every_sample(service: AttributionClient, shipped: RuleSets, piece_bytes: int, limits: BatchLimits) -> None:
     settings = StaticSettings(bundles=tuple(map(str, SAMPLES)))
     results = through_the_service(service, settings, piece_bytes, limits)

@@ -6,13 +6,14 @@ import json
 import pickle
 import random
 import tarfile
-import time
 
 import pytest
 
 from attribution.bundle.origin import find_hosts, find_rank, find_source, metric_source
 from attribution.bundle.sniff import HEAD_BYTES, find_format, why_no_log
 from attribution.contracts.vocabulary import Format, Source
+
+from tests.work import ends
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "worker-0"}}
 MATRIX = {"resultType": "matrix", "result": [{"metric": {"__name__": "DCGM_FI_DEV_XID_ERRORS"}, "values": [[1, "79"]]}]}
@@ -188,13 +189,12 @@ def test_a_rank_only_if_all_tags_agree() -> None:
 @pytest.mark.parametrize(
     "unit", [b"a", b"a:", b"[", b"{", b'"', b" host ", b" NCCL ", b"a.", b"1:1:", b"\n", b"a|", b'a{"} ']
 )
-def test_hostile_heads_cost_little(unit: bytes) -> None:
+def test_hostile_heads_make_nothing_backtrack(unit: bytes) -> None:
     head = (unit * HEAD_BYTES)[:HEAD_BYTES]
-    start = time.process_time()
-    why_no_log(head)
-    form = find_format(head)
-    find_source(head, form)
-    find_hosts(head)
-    find_rank(head)
-    metric_source(head)
-    assert time.process_time() - start < 1.0
+    with ends():
+        why_no_log(head)
+        form = find_format(head)
+        find_source(head, form)
+        find_hosts(head)
+        find_rank(head)
+        metric_source(head)

@@ -1,26 +1,58 @@
 """Runs `attribution` as a user does, away from any terminal."""
 
+import io
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import ExitStack, chdir
 from pathlib import Path
+from unittest.mock import patch
+
+from attribution.cli import main
 
 ATTRIBUTION = Path(sys.executable).with_name("attribution")
-_UNSET = {"NO_COLOR", "COLUMNS", "FORCE_COLOR", "ATTRIBUTION_RULES"}
+_UNSET = ("NO_COLOR", "COLUMNS", "FORCE_COLOR", "ATTRIBUTION_")
 
 
-def run(*words: str, cwd: Path | None = None, stdin: str | None = None, **env: str) -> subprocess.CompletedProcess[str]:
-    """What the command answered."""
-    kept = {name: value for name, value in os.environ.items() if name not in _UNSET}
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of this process without those that change an answer, and `more`."""
+    return {**{name: value for name, value in os.environ.items() if not name.startswith(_UNSET)}, **(more or {})}
+
+
+def apart(*words: object, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """What the command answered in a process of its own."""
     return subprocess.run(
-        [ATTRIBUTION, *words],
+        [ATTRIBUTION, *map(str, words)],
         cwd=cwd,
-        env={**kept, **env},
-        input=stdin,
+        env=environment(env),
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=600,
     )
+
+
+def run(*words: object, cwd: Path | None = None, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+    """The same in this process, which has imported everything already: most of a short command is its start."""
+    given, out, err = (io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8") for text in (stdin, "", ""))
+    with ExitStack() as stack:
+        stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))
+        stack.enter_context(patch.dict(os.environ, environment(env), clear=True))
+        stack.enter_context(chdir(cwd or Path.cwd()))
+        stack.enter_context(
+            patch.multiple(sys, argv=["attribution", *map(str, words)], stdin=given, stdout=out, stderr=err)
+        )
+        try:
+            main.run()
+        except SystemExit as end:
+            code = end.code
+    return subprocess.CompletedProcess([], int(code or 0), _text(out), _text(err))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 RULE = """\

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import RULE, run
+from tests.cli.commands import RULE, run
+from tests.cli.toys import shipped_is
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
-    """A folder `own` of one good rule."""
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder `own` of one good rule, beside a small catalog in the place of the shipped one."""
+    shipped_is(tmp_path / "shipped", monkeypatch)
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "a.yaml").write_text(RULE)
     return tmp_path / "own"

@@ -7,7 +7,7 @@ import pytest
 
 from attribution.cli.corpus import corpus_at
 
-from tests.cli.commands import run
+from tests.cli.commands import apart, run
 from tests.cli.toys import FILES, LOST, write_bundle, write_rules
 
 LINE = "2026-05-04T03:00:00Z node-01 toyd: toy device 0000:1b:00 is lost (code 7)\n"
@@ -59,8 +59,8 @@ def test_a_change_is_no_failure_unless_it_is_asked_for(folder: Path) -> None:
 
 def test_json_holds_the_same(folder: Path) -> None:
     words = ("rules", "diff", "after", "before", "corpus", "--format", "json")
-    first = run(*words, cwd=folder, PYTHONHASHSEED="1")
-    assert first.stdout == run(*words, cwd=folder, PYTHONHASHSEED="2").stdout
+    first = apart(*words, cwd=folder, PYTHONHASHSEED="1")
+    assert first.stdout == apart(*words, cwd=folder, PYTHONHASHSEED="2").stdout
     found = json.loads(first.stdout)
     assert found["rules"] == {
         "added": [],

@@ -47,6 +47,7 @@ def _value(match: re.Match[str]) -> str:
     return f"{lead}{key}: {FILLED[key]}" if key in FILLED else match[0]
 
 
+@pytest.mark.slow
 def test_one_line_and_one_command_make_a_rule(tmp_path: Path) -> None:
     answer = run(
         "rules",

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from attribution.cli import catalog, rules_check, rules_lock
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.loader import load_catalog
 
@@ -186,8 +189,8 @@ FILES = {
 
 def write_rules(folder: Path, files: Mapping[str, str] = FILES) -> Path:
     """A folder of toy rules."""
-    folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
 
@@ -195,6 +198,14 @@ def write_rules(folder: Path, files: Mapping[str, str] = FILES) -> Path:
 def toy_rules(folder: Path, files: Mapping[str, str] = FILES) -> RuleSets:
     """The toy catalog, without the shipped rules."""
     return RuleSets(load_catalog([write_rules(folder, files)], version="0.1.0"))
+
+
+def shipped_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a small catalog that needs nothing, partly in a folder `nccl`, in the place of the shipped one."""
+    tags = TAGS.partition("symptoms:")[0]
+    write_rules(folder, {"nccl/stalled.yaml": STALLED, "lost.yaml": LOST, "symptoms.yaml": tags + "symptoms: {}\n"})
+    for module in (catalog, rules_check, rules_lock):
+        monkeypatch.setattr(module, "SHIPPED", folder)
 
 
 def write_bundle(folder: Path, **files: str) -> Path:

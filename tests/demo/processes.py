@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-PATIENCE_SECS = 120
+PATIENCE_SECS = 600
 _LINE = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 

@@ -37,6 +37,7 @@ def test_once_prints_every_diagnosis_and_leaves_the_store(samples: Path, tmp_pat
     assert (folder / "attribution.db").exists()
 
 
+@pytest.mark.slow
 def test_it_stays_until_ctrl_c_and_takes_the_next_free_port(samples: Path) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,24 +61,27 @@ def test_it_stays_until_ctrl_c_and_takes_the_next_free_port(samples: Path) -> No
                 httpx.get(address, trust_env=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_however_it_is_ended(samples: Path, number: signal.Signals) -> None:
     with command("demo", "--samples", samples) as demo:
         demo.told("Open http://", "stdout")
         os.kill(demo.process.pid, number)
-        assert demo.process.wait(30) == (-number if number is signal.SIGKILL else 0)
+        assert demo.process.wait(600) == (-number if number is signal.SIGKILL else 0)
         assert demo.none_left(), demo.left()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_when_it_is_ended_while_it_starts(samples: Path, number: signal.Signals) -> None:
     with command("demo", "--once", "--samples", samples) as demo:
         demo.told("web on http://")
         os.kill(demo.process.pid, number)
-        assert demo.process.wait(30) == (130 if number is signal.SIGINT else -number)
+        assert demo.process.wait(600) == (130 if number is signal.SIGINT else -number)
         assert demo.none_left(), demo.left()
 
 
+@pytest.mark.slow
 def test_a_sample_without_an_answer_fails_the_demo(samples: Path) -> None:
     shutil.rmtree(samples / "completed-with-noise")
     (samples / "completed-with-noise").mkdir()
@@ -96,6 +100,7 @@ def test_a_folder_without_samples_is_told(tmp_path: Path) -> None:
     assert code == 2 and "finds no bundle" in stderr and len(stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_two_demos_at_once_keep_out_of_each_other_s_way(samples: Path) -> None:
     shutil.rmtree(samples / "nvlink-signal-integrity")
     with (

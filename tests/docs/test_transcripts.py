@@ -8,10 +8,12 @@ import pytest
 
 from attribution.contracts.vocabulary import CAUSE_SUB_DOMAINS, Action
 
-from tests.docs.transcripts import COMMAND, DOCS, ROOT, renewed
+from tests.docs.transcripts import COMMAND, DOCS, ROOT, WORKSPACES, renewed
 
 
-@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.slow] * (path.name in WORKSPACES), id=path.name) for path in DOCS]
+)
 def test_a_transcript_is_what_the_command_prints(path: Path) -> None:
     """If this fails: python -m tests.docs.transcripts, and read the difference."""
     assert renewed(path) == path.read_text()
@@ -37,6 +39,7 @@ def test_writing_rules_names_every_sub_domain_and_action() -> None:
     assert [name for name in (*CAUSE_SUB_DOMAINS, *Action) if f"`{name}`" not in text] == []
 
 
+@pytest.mark.slow
 def test_the_rule_of_the_contributing_guide_is_accepted(tmp_path: Path) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     block = re.search(r"^   ```yaml\n(.*?)^   ```", text, re.MULTILINE | re.DOTALL)

@@ -1,7 +1,5 @@
 """Prefixes are taken off a line and nothing of its message with them."""
 
-import time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -9,6 +7,8 @@ from hypothesis import strategies as st
 from attribution.events.moment import SECOND, Basis, Moment
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.lines import Line, peel
+
+from tests.work import ends
 
 RULES = ClockRules()
 ZONED = ClockRules(zone=0, year=2025)
@@ -328,9 +328,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_no_text_is_slow(piece: str) -> None:
+def test_no_text_makes_it_backtrack(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    started = time.perf_counter()
-    for prefix in ("", "<4>1 2025-01-21T04:41:44Z n a 1 - ", "[2025-01-21T04:41:44] "):
-        peel(prefix + text, RULES)
-    assert time.perf_counter() - started < 0.5
+    with ends():
+        for prefix in ("", "<4>1 2025-01-21T04:41:44Z n a 1 - ", "[2025-01-21T04:41:44] "):
+            peel(prefix + text, RULES)

@@ -1,12 +1,12 @@
 """Secrets of known shapes are hidden and counted; innocent text stays as it is."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from attribution.extraction.masking import mask
+
+from tests.work import ends
 
 # made up, and put together here so that no scanner takes them for real ones
 ALNUM = "a1B2c3D4e5F6g7H8i9J0"
@@ -154,8 +154,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_no_text_is_slow(piece: str) -> None:
+def test_no_text_makes_it_backtrack(piece: str) -> None:
     text = piece * (200_000 // len(piece))
-    started = time.perf_counter()
-    mask(text)
-    assert time.perf_counter() - started < 2
+    with ends():
+        mask(text)

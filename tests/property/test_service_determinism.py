@@ -77,7 +77,9 @@ def through_http(desk: Desk, where: ExecutionContext, pieces: Sequence[Observati
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
-@pytest.mark.parametrize("size", [1 << 20, 4001, 70_001])
+@pytest.mark.parametrize(
+    "size", [1 << 20, pytest.param(4001, marks=pytest.mark.slow), pytest.param(70_001, marks=pytest.mark.slow)]
+)
 def test_a_sample_gives_the_bytes_of_the_command_line(desk: Desk, sample: Path, size: int) -> None:
     chance = random.Random(f"{sample.name} {size}")
     with open_bundle(sample) as evidence:
@@ -105,6 +107,7 @@ def test_any_attempt_gives_the_bytes_of_the_engine(
     assert through_http(desk, context(), pieces, chance) == answer(whole, shipped)
 
 
+@pytest.mark.slow
 def test_two_attempts_that_interleave_do_not_touch_each_other(shipped: RuleSets, desk: Desk) -> None:
     chance = random.Random(5)
     held = []

@@ -1,7 +1,6 @@
 """The proof that a pattern implies its literals is never wrong, and good enough for the patterns that rules use."""
 
 import re
-import time
 
 import pytest
 from hypothesis import assume, given, settings
@@ -9,6 +8,11 @@ from hypothesis import strategies as st
 
 from attribution.rules.literals import ignores_case, implies
 from attribution.rules.patterns import compile_pattern
+
+from tests.work import calls
+
+MAX_CALLS = 100_000
+"""Function calls of a proof that gives up where a pattern unrolls too far."""
 
 
 @pytest.mark.parametrize(
@@ -85,11 +89,10 @@ def test_what_two_parsers_read_differently_is_refused(pattern: str, message: str
         "(?:a?b?c?d?e?){3}x",
     ],
 )
-def test_patterns_that_unroll_far_take_no_time(pattern: str) -> None:
-    started = time.perf_counter()
+def test_patterns_that_unroll_far_take_bounded_work(pattern: str) -> None:
     assert implies(pattern, ["x"])
+    assert calls(lambda: implies(pattern, ["q"])) < MAX_CALLS
     assert not implies(pattern, ["q"])
-    assert time.perf_counter() - started < 2
 
 
 @pytest.mark.parametrize(("pattern", "ignored"), [("(?i)a", True), ("a", False), ("(?i:a)", False), ("(?is)a", True)])

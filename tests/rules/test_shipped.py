@@ -14,6 +14,7 @@ from attribution.extraction.neutral import finds
 from tests.conftest import SAMPLES
 
 
+@pytest.mark.slow
 def test_nothing_is_told_of_the_shipped_rules() -> None:
     assert [str(problem) for problem in lint(load_rules(fresh=True), [SHIPPED])] == []
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-START_SECS = 60
+START_SECS = 600
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["attribution.cli.main", "attribution.cli.serve", "pytest", "httpx"])
 

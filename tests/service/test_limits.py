@@ -69,7 +69,7 @@ class Gate:
 
     def __call__(self, *arguments):
         self.entered.release()
-        assert self.go.wait(30)
+        assert self.go.wait(600)
         return _diagnose(*arguments)
 
 
@@ -89,7 +89,7 @@ def test_only_so_many_attributions_run_and_wait(shipped, tmp_path, gate: Gate) -
     with serving(shipped, tmp_path, {"limits": limits}) as desk, ThreadPoolExecutor() as pool:
         paths = [f"/v2/attributors/{desk.open({**CONTEXT, 'attempt': n})}/attribution" for n in (1, 2, 3)]
         running = pool.submit(desk.http.get, paths[0])
-        assert gate.entered.acquire(timeout=30)
+        assert gate.entered.acquire(timeout=600)
         waiting = pool.submit(desk.http.get, paths[1])
         until_waits(desk, 2)
         answer = desk.http.get(paths[2])
@@ -125,7 +125,7 @@ def test_a_session_that_changes_while_it_is_diagnosed_is_diagnosed_again(shipped
     with serving(shipped, tmp_path) as desk, ThreadPoolExecutor() as pool:
         session = desk.open()
         first = pool.submit(desk.attribution, session)
-        assert gate.entered.acquire(timeout=30)
+        assert gate.entered.acquire(timeout=600)
         desk.submit(session, syslog(0))
         second = pool.submit(desk.attribution, session)
         gate.go.set()

@@ -30,6 +30,7 @@ def client_of(desk: Desk) -> AttributionClient:
     return AttributionClient("http://service", transport=desk.http._transport)
 
 
+@pytest.mark.slow
 def test_two_clients_at_once_get_what_each_would_get_alone(shipped: RuleSets, replicas: list[Desk]) -> None:
     """Two Blueprints diagnose the same attempts at the same time, each through a replica of its own."""
 

@@ -1,5 +1,6 @@
 """`attribution serve` as a process: what it refuses, where it listens, how it reloads and stops."""
 
+import asyncio
 import contextlib
 import signal
 import socket
@@ -13,6 +14,15 @@ from pathlib import Path
 
 import httpx
 import pytest
+
+from attribution.cli.listening import bound
+from attribution.cli.serve import _Server
+from attribution.contracts.errors import ConfigurationError
+from attribution.extraction.ruleset import RuleSets
+from attribution.service.app import create_app
+from attribution.service.settings import ServiceSettings
+from attribution.store.database import open_store
+from attribution.store.sessions import Sessions
 
 from tests.service.helpers import CONTEXT, syslog
 from tests.service.process import ServeProcess
@@ -72,19 +82,20 @@ def test_a_port_that_is_taken_is_told_in_one_sentence(tmp_path: Path) -> None:
     assert f"attribution: --port: V006 cannot listen on 127.0.0.1 port {port}: address already in use" in told
 
 
-def test_a_port_that_another_takes_meanwhile_is_told_in_one_sentence(tmp_path: Path) -> None:
-    """Another program may bind the port without listening yet; the first that listens has it."""
-    with socket.socket() as other:
+def test_a_port_that_another_takes_meanwhile_is_told_in_one_sentence(tmp_path: Path, shipped: RuleSets) -> None:
+    """Two programs may bind one port; the first that listens has it."""
+    settings, store = ServiceSettings(), open_store(str(tmp_path / "sessions.db"))
+    app = create_app(lambda: shipped, settings, Sessions(store), verify_rules=lambda _rules: ())
+    with bound("127.0.0.1", 0, {}, None) as listener, socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        other.bind(("127.0.0.1", 0))
-        port = str(other.getsockname()[1])
-        with process(tmp_path, "--port", port) as serve:
-            other.listen()
-            assert serve.exit_code() == 2
-            assert "Traceback" not in serve.said
-            assert f"V006 cannot listen on 127.0.0.1 port {port}: address already in use" in serve.said
+        other.bind(listener.getsockname())
+        other.listen()
+        with pytest.raises(ConfigurationError, match=r"V006 cannot listen on 127\.0\.0\.1 port \d+: address already"):
+            asyncio.run(_Server(app, settings).serve(sockets=[listener]))
+    store.close()
 
 
+@pytest.mark.slow
 def test_a_failing_case_stops_it_before_it_listens(tmp_path: Path) -> None:
     (tmp_path / "rules").mkdir()
     (tmp_path / "rules" / "toy.yaml").write_text(FAILING)
@@ -110,6 +121,7 @@ def test_the_command_refuses_as_the_process_does() -> None:
     assert run.stderr.startswith("attribution: --host: V007 names `0.0.0.0`")
 
 
+@pytest.mark.slow
 def test_a_signal_loads_the_rules_anew_only_if_they_pass(tmp_path: Path) -> None:
     rules = tmp_path / "rules"
     rules.mkdir()

@@ -46,7 +46,7 @@ def test_a_second_opening_changes_nothing(store: Store, store_url: str) -> None:
 
 
 def _open_at(url: str, barrier: Any, answers: Any) -> None:
-    barrier.wait(30)
+    barrier.wait(600)
     try:
         store = open_store(url)
         with store.read() as connection:
@@ -56,13 +56,14 @@ def _open_at(url: str, barrier: Any, answers: Any) -> None:
         answers.put(repr(error))
 
 
+@pytest.mark.slow
 def test_processes_that_open_an_empty_database_at_once_migrate_it_once(store_url: str) -> None:
     spawn = multiprocessing.get_context("spawn")
     barrier, answers = spawn.Barrier(4), spawn.Queue()
     children = [spawn.Process(target=_open_at, args=(store_url, barrier, answers)) for _ in range(4)]
     for child in children:
         child.start()
-    assert [answers.get(timeout=60) for _ in children] == [1] * 4
+    assert [answers.get(timeout=600) for _ in children] == [1] * 4
     for child in children:
         child.join(30)
         assert child.exitcode == 0
@@ -72,7 +73,7 @@ def test_threads_that_open_an_empty_database_at_once_migrate_it_once(store_url: 
     barrier, errors = threading.Barrier(4), []
 
     def opens() -> None:
-        barrier.wait(30)
+        barrier.wait(600)
         try:
             open_store(store_url).close()
         except Exception as error:

@@ -388,6 +388,7 @@ PIECES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(ON_ONE_STORE, max_examples=80)
 @given(items=PIECES, cut=st.integers(0, 8))
 def test_the_engine_finds_no_contradiction_in_what_was_accepted(
@@ -400,6 +401,7 @@ def test_the_engine_finds_no_contradiction_in_what_was_accepted(
     assert rejected == ()
 
 
+@pytest.mark.slow
 @settings(ON_ONE_STORE, max_examples=80)
 @given(pair=st.tuples(*[PIECES.filter(bool).map(lambda items: items[0])] * 2))
 def test_two_contradict_each_other_or_do_not(sessions: Sessions, pair: tuple[Observation, Observation]) -> None:
@@ -484,7 +486,7 @@ def _add_in_process(url: str, session_id: str, barrier: Any, answers: Any) -> No
     sessions = Sessions(store)
     session = sessions.get(session_id, None, NOW)
     assert session
-    barrier.wait(30)
+    barrier.wait(600)
     told = [
         t for n in range(0, 200, 20) for t in add(sessions, session, *[line("x\n", 2 * m) for m in range(n, n + 20)])
     ]
@@ -492,6 +494,7 @@ def _add_in_process(url: str, session_id: str, barrier: Any, answers: Any) -> No
     store.close()
 
 
+@pytest.mark.slow
 def test_processes_that_add_the_same_keep_it_once(sessions: Sessions, store_url: str) -> None:
     session = opened(sessions)
     spawn = multiprocessing.get_context("spawn")
@@ -499,9 +502,9 @@ def test_processes_that_add_the_same_keep_it_once(sessions: Sessions, store_url:
     children = [spawn.Process(target=_add_in_process, args=(store_url, session.id, barrier, answers)) for _ in range(2)]
     for child in children:
         child.start()
-    counts = [answers.get(timeout=60) for _ in children]
+    counts = [answers.get(timeout=600) for _ in children]
     for child in children:
-        child.join(30)
+        child.join(600)
     assert [sum(c) for c in zip(*counts, strict=True)] == [200, 200]
     assert len(held(sessions, session)) == 200
 
@@ -519,6 +522,7 @@ for n in range(100000):
 """
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_a_kill(sessions: Sessions, store_url: str, root: Any) -> None:
     session = opened(sessions)
     for wanted in (1, 7, 30):
@@ -529,7 +533,7 @@ def test_what_was_acknowledged_survives_a_kill(sessions: Sessions, store_url: st
         acknowledged = [child.stdout.readline().strip() for _ in range(wanted)]
         child.kill()
         acknowledged += [digest for digest in child.stdout.read().split("\n") if len(digest) == 32]
-        child.wait(30)
+        child.wait(600)
         child.stdout.close()
         store = open_store(store_url)
         kept = [o.digest for o in Sessions(store).observations(session.id)]
@@ -554,7 +558,7 @@ def together(number: int, work: Callable[[int], Any]) -> list[Any]:
     answers: list[Any] = [None] * number
 
     def run(n: int) -> None:
-        barrier.wait(30)
+        barrier.wait(600)
         try:
             answers[n] = work(n)
         except Exception as error:
