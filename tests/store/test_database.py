@@ -65,7 +65,7 @@ def test_processes_that_open_an_empty_database_at_once_migrate_it_once(store_url
         child.start()
     assert [answers.get(timeout=600) for _ in children] == [1] * 4
     for child in children:
-        child.join(30)
+        child.join(600)
         assert child.exitcode == 0
 
 
@@ -83,7 +83,7 @@ def test_threads_that_open_an_empty_database_at_once_migrate_it_once(store_url: 
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert errors == []
 
 

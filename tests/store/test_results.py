@@ -148,7 +148,7 @@ def test_writers_at_once_leave_one_whole_result(store: Store) -> None:
     barrier = threading.Barrier(6)
 
     def write(n: int) -> None:
-        barrier.wait(30)
+        barrier.wait(600)
         try:
             for _ in range(5):
                 write_result(store, written[n], NOW)
@@ -159,7 +159,7 @@ def test_writers_at_once_leave_one_whole_result(store: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(600)
     assert errors == []
     (row,) = list_results(store, None).rows
     last = get_result(store, row.key, None)

@@ -568,7 +568,7 @@ def together(number: int, work: Callable[[int], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(600)
     failed = [answer for answer in answers if isinstance(answer, Exception)]
     if failed:
         raise failed[0]
