@@ -7,7 +7,7 @@ import pytest
 
 from attribution.cli.corpus import corpus_at
 
-from tests.cli.commands import run
+from tests.cli.commands import RULE, run
 from tests.cli.toys import FILES, LOST, write_bundle, write_rules
 
 LINE = "2026-05-04T03:00:00Z node-01 toyd: toy device 0000:1b:00 is lost (code 7)\n"
@@ -123,9 +123,10 @@ def test_wrong_sides_and_corpora(folder: Path, words: str, code: int, said: str)
 
 
 def test_a_side_may_be_one_rule_file(folder: Path) -> None:
-    answer = run("rules", "diff", "shipped", "after/lost.yaml", "corpus", cwd=folder)
+    (folder / "boom.yaml").write_text(RULE)
+    answer = run("rules", "diff", "shipped", "boom.yaml", "corpus", cwd=folder)
     assert (answer.returncode, answer.stderr) == (0, "")
-    assert answer.stdout.startswith("rules      1 added, 0 removed, 0 changed\n  + TOY001 toy-device-lost\n")
+    assert answer.stdout.startswith("rules      1 added, 0 removed, 0 changed\n  + TOY901 toy-boom\n")
 
 
 def test_a_bundle_that_links_lead_to_again_is_taken_once(tmp_path: Path) -> None:

@@ -29,10 +29,10 @@ def run(options: argparse.Namespace) -> int:
     if not folders:
         remedy = "give a folder of your own rules, or --shipped"
         raise ConfigurationError([Problem(Place("rules lock"), "C001", "is given no folder of rules", remedy)])
-    catalog = load_rules(own, fresh=True).catalog
-    problems = list(_no_whole_folders(folders))
+    problems = list(_no_whole_folders(folders, [SHIPPED, *own_folders(own)]))
     if problems:
         raise ConfigurationError(problems)
+    catalog = load_rules(own, fresh=True).catalog
     texts = [(folder / LOCK_NAME, *renewed(catalog, folder)) for folder in folders]
     for path, text, changes in texts:
         _write(path, text)
@@ -43,15 +43,14 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _no_whole_folders(folders: Sequence[Path]) -> Iterator[Problem]:
+def _no_whole_folders(folders: Sequence[Path], loaded: Sequence[Path]) -> Iterator[Problem]:
     """What has no lock file of its own: a single file, or a folder whose rules are those of the folder around it."""
-    around = [SHIPPED, *own_folders(), *folders]
     for folder in folders:
         if not folder.is_dir():
             yield Problem(
                 Place(str(folder)), "C001", "is one file, and lock files are those of folders", "give its folder"
             )
-        for outer in around:
+        for outer in (*loaded, *folders):
             if outer.resolve() in folder.resolve().parents:
                 message = f"lies in another folder of rules, {shown_path(outer)}"
                 yield Problem(
