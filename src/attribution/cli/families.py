@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import attribution
+from attribution.cli.catalog import SHIPPED
 from attribution.contracts.errors import Place
 from attribution.rules.model import Rule
 
 OWN_FROM = 900
 """Numbers from here on are for operators' own rules; no shipped rule has one."""
 
-_PACKAGE = Path(attribution.__file__).resolve().parent
+_PACKAGE = SHIPPED.parent
 
 
 def family_of(rule: Rule) -> str:
