@@ -43,6 +43,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "bad-rules").mkdir()
     (root / "bad-rules" / "a.yaml").write_text(RULE.replace("summary:", "sumary:"))
     (root / "no-rules").mkdir()
+    for name in ("own.yml", "own.txt"):
+        (root / name).write_text(RULE)
     return root
 
 
@@ -63,7 +65,9 @@ BAD: list[tuple[str, int, Sequence[str]]] = [
         "no-yaml/context.yaml:1:5: D001 is not valid YAML: mapping values are not allowed in this context"]),
     ("diagnose backwards", 2, ["backwards/context.yaml:1:1: D014 `ended_at` is before `started_at`"]),
     ("diagnose good --context nowhere.yaml", 3, ["nowhere.yaml: B001 does not exist (check the path)"]),
-    ("diagnose good --rules nowhere", 2, ["nowhere: C001 is no folder of rules (give a folder of rule files)"]),
+    ("diagnose good --rules nowhere", 2, ["nowhere: C001 does not exist (give a folder of rules, or one rule file)"]),
+    ("diagnose good --rules own.yml", 2, ["own.yml: C001 is no rule file (call it .yaml)"]),
+    ("diagnose good --rules own.txt", 2, ["own.txt: C001 is no rule file (rule files end in .yaml or .py)"]),
     ("diagnose good --rules no-rules", 2, ["no-rules: R001 holds no rules (name a folder of rule files)"]),
     ("diagnose good --rules bad-rules", 2, [
         "bad-rules/a.yaml:1:1: D012 lacks the key `summary` (add it)",
@@ -88,6 +92,23 @@ def test_what_is_wrong_is_told_in_a_sentence(folder: Path, words: str, code: int
     answer = run(*words.split(), cwd=folder)
     assert (answer.returncode, answer.stdout) == (code, "")
     assert answer.stderr.splitlines() == [f"attribution: {problem}" for problem in problems]
+
+
+@pytest.mark.parametrize("command", ["diagnose good --rules", "rules check"])
+def test_names_of_files_do_not_act_on_the_terminal(folder: Path, tmp_path: Path, command: str) -> None:
+    rules = tmp_path / "a\x1b[2Jb\n    c"
+    rules.mkdir()
+    (rules / "bad.yaml").write_text(RULE.replace("summary:", "sumary:"))
+    answer = run(*command.split(), str(rules), cwd=folder)
+    assert answer.returncode == 2
+    assert "\x1b" not in answer.stderr
+    assert len(answer.stderr.splitlines()) == 2 and r"a\x1b[2Jb\n    c/bad.yaml:5:1: D011" in answer.stderr
+
+
+def test_summaries_do_not_act_on_the_terminal(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(RULE.replace("It went boom.", r'"It \e[2J went\nboom."'))
+    shown = run("rules", "list", "--rules", str(tmp_path), "--family", "TOY", cwd=folder)
+    assert shown.stdout == "TOY901    extractor toy-boom  It \\x1b[2J went\\nboom.\n"
 
 
 @pytest.mark.parametrize(
@@ -298,7 +319,7 @@ def test_a_folder_that_the_environment_names_must_exist(folder: Path) -> None:
     answer = run("rules", "list", cwd=folder, ATTRIBUTION_RULES="nowhere")
     assert (answer.returncode, answer.stdout) == (2, "")
     assert answer.stderr == (
-        "attribution: $ATTRIBUTION_RULES: nowhere: C001 is no folder of rules (give a folder of rule files)\n"
+        "attribution: $ATTRIBUTION_RULES: nowhere: C001 does not exist (give a folder of rules, or one rule file)\n"
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 from attribution.catalog.fabric.tables import sxids
 from attribution.catalog.tables import nvlink5, xids
 from attribution.cli.explain import page
+from attribution.cli.explain_codes import code_behind
 from attribution.cli.manual import WIDTH
 from attribution.contracts.error_codes import CODES, FAMILIES
 from attribution.contracts.errors import ConfigurationError
@@ -67,6 +68,7 @@ def test_every_rule_symptom_and_tag_has_a_page(shipped: RuleSets) -> None:
         assert next(page(catalog, name)).startswith(f"{name}  (symptom, ")
     for tag in catalog.tag_meanings:
         assert next(page(catalog, f"tag:{tag}")) == f"tag:{tag}  (tag)"
+        assert next(page(catalog, f"TAG:{tag.upper()}")) == f"tag:{tag}  (tag)"
     for sub_domain in SubDomain:
         assert next(page(catalog, sub_domain)).startswith(f"{sub_domain}  (sub_domain of ")
 
@@ -90,6 +92,10 @@ def test_a_rule_that_is_called_as_an_xid_names_the_xid(shipped: RuleSets) -> Non
     assert next(page(shipped.catalog, "101")).startswith("Xid 101 ")
 
 
+def test_no_other_rule_is_taken_for_an_xid() -> None:
+    assert [code_behind(id) for id in ("XIDX900", "XID901", "TOY079", "XID079")] == [""] * 4
+
+
 @pytest.mark.parametrize(
     ("word", "symptom"),
     [
@@ -99,6 +105,9 @@ def test_a_rule_that_is_called_as_an_xid_names_the_xid(shipped: RuleSets) -> Non
         ("149/3", "NVLINK_LINK_DOWN"),
         ("SXID12028", "NVSWITCH_TRAFFIC_REFUSED"),
         ("xid-79", "XID_79"),
+        ("Xid:79", "XID_79"),
+        ("Xid: 79", "XID_79"),
+        ("SXid: 12028", "NVSWITCH_TRAFFIC_REFUSED"),
     ],
 )
 def test_a_code_tells_what_is_made_of_it(shipped: RuleSets, word: str, symptom: str) -> None:
@@ -109,6 +118,9 @@ def test_a_code_tells_what_is_made_of_it(shipped: RuleSets, word: str, symptom: 
     ("word", "said"),
     [
         ("9999", "knows no Xid 9999 (see: attribution explain XID001)"),
+        ("XID999999", "knows no Xid 999999 (see: attribution explain XID001)"),
+        ("x" * 100_000, f"knows no rule, symptom or code `{'x' * 63}…` (see: attribution rules list)"),
+        ("\x1b[2J", "knows no rule, symptom or code `\\x1b[2J` (see: attribution rules list)"),
         ("SXID99999", "knows no SXid 99999 (see: attribution explain SXID001)"),
         ("149/63", "knows no sub-code 63 of Xid 149 (see: attribution explain 149)"),
         ("979/3", "knows no sub-codes of Xid 979 (sub-codes are those of Xids 144 to 150, such as 149/4)"),

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from attribution.cli.catalog import SHIPPED
+
 from tests.cli.commands import RULE, run
 from tests.cli.toys import shipped_is
 
@@ -75,7 +77,43 @@ def test_a_lock_file_that_cannot_be_written_is_told(own: Path) -> None:
     (own / "lock.json").mkdir()
     answer = run("rules", "lock", "--rules", "own", cwd=own.parent)
     assert answer.returncode == 2
-    assert answer.stderr.startswith("attribution: own/lock.json: R001 cannot be read: ")
+    said = "own/lock.json: R001 cannot be read: Is a directory (it is the lock file: check its permissions)"
+    assert answer.stderr == f"attribution: {said}\n"
+    (own / "lock.json").rmdir()
+    (own / "lock.json").write_bytes(b"\xff")
+    answer = run("rules", "lock", "own", cwd=own.parent)
+    said = "own/lock.json: R001 is not UTF-8 text (take it from the last release, or remove it and lock anew)"
+    assert (answer.returncode, answer.stderr) == (2, f"attribution: {said}\n")
+
+
+def test_a_folder_is_locked_by_whatever_path_it_is_called(own: Path) -> None:
+    (own.parent / "link").symlink_to(own)
+    for path in ("own/", "../" + own.parent.name + "/own", str(own), "link"):
+        (own / "lock.json").unlink(missing_ok=True)
+        answer = run("rules", "lock", path, cwd=own.parent, ATTRIBUTION_RULES="link/../own")
+        assert (answer.returncode, answer.stderr) == (0, "")
+        assert answer.stdout.startswith("TOY901 toy-boom: new, revision 1\n")
+        assert "TOY901" in (own / "lock.json").read_text()
+
+
+def test_only_whole_folders_are_locked(own: Path) -> None:
+    (own / "inner").mkdir()
+    (own / "inner" / "b.yaml").write_text(RULE.replace("TOY901", "TOY902").replace("toy-boom", "toy-more"))
+    outer = "(give that one: its lock file holds all of its rules)"
+    single = "own/a.yaml: C001 is one file, and lock files are those of folders (give its folder)"
+    nothing = "rules lock: C001 is given no folder of rules (give a folder of your own rules, or --shipped)"
+    for words, variable, said in (
+        (("own", "own/inner"), "", f"own/inner: C001 lies in another folder of rules, own {outer}"),
+        (("own/inner",), "own", f"own/inner: C001 lies in another folder of rules, own {outer}"),
+        ((str(SHIPPED / "container"),), "", f"C001 lies in another folder of rules, {SHIPPED.as_posix()} {outer}"),
+        (("own/a.yaml",), "", single),
+        ((), "own", nothing),
+    ):
+        answer = run("rules", "lock", *words, cwd=own.parent, ATTRIBUTION_RULES=variable)
+        assert (answer.returncode, answer.stdout) == (2, "")
+        assert answer.stderr.startswith("attribution: ") and said in answer.stderr.splitlines()[0]
+    assert list(own.parent.rglob("lock.json")) == []
+    assert not (SHIPPED / "container" / "lock.json").exists()
 
 
 def test_codes_and_retired_ids_are_explained() -> None:

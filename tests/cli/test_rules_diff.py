@@ -7,7 +7,7 @@ import pytest
 
 from attribution.cli.corpus import corpus_at
 
-from tests.cli.commands import apart, run
+from tests.cli.commands import RULE, apart, run
 from tests.cli.toys import FILES, LOST, write_bundle, write_rules
 
 LINE = "2026-05-04T03:00:00Z node-01 toyd: toy device 0000:1b:00 is lost (code 7)\n"
@@ -104,7 +104,11 @@ def test_what_cannot_be_read_is_told(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ("nowhere after corpus", 2, "nowhere: C001 is no folder of rules (give a folder of rule files, or `shipped`)"),
+        (
+            "nowhere after corpus",
+            2,
+            "nowhere: C001 does not exist (give a folder of rules, or one rule file, or `shipped`)",
+        ),
         ("before after nowhere", 2, "nowhere: C006 does not exist (name a bundle, or a folder of bundles)"),
         ("before after empty", 2, "empty: C006 holds no evidence bundle (name a bundle, or a folder of bundles)"),
         ("before after bad", 3, "bad: C006 holds no bundle that can be read (see above)"),
@@ -116,6 +120,23 @@ def test_wrong_sides_and_corpora(folder: Path, words: str, code: int, said: str)
     (folder / "bad" / "broken.tar").write_bytes(b"no archive")
     answer = run("rules", "diff", *words.split(), cwd=folder)
     assert (answer.returncode, answer.stderr) == (code, f"attribution: {said}\n")
+
+
+def test_a_side_may_be_one_rule_file(folder: Path) -> None:
+    (folder / "boom.yaml").write_text(RULE)
+    answer = run("rules", "diff", "shipped", "boom.yaml", "corpus", cwd=folder)
+    assert (answer.returncode, answer.stderr) == (0, "")
+    assert answer.stdout.startswith("rules      1 added, 0 removed, 0 changed\n  + TOY901 toy-boom\n")
+
+
+def test_a_bundle_that_links_lead_to_again_is_taken_once(tmp_path: Path) -> None:
+    write_bundle(tmp_path / "a", applog__node_01="step 1\n")
+    (tmp_path / "self").symlink_to(".")
+    (tmp_path / "0-again").symlink_to("a")
+    assert [name for name, _ in corpus_at(tmp_path).bundles] == ["a"]
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "b").symlink_to("../a")
+    assert [name for name, _ in corpus_at(tmp_path / "links").bundles] == ["b"], "a corpus may be made of links"
 
 
 def test_bundles_are_found_however_deep_and_in_order(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from attribution.cli.catalog import SHIPPED
 from attribution.cli.families import OWN_FROM, family_named, next_id
-from attribution.cli.rules_new import _id
+from attribution.cli.rules_new import _family, _id
 from attribution.cli.skeleton import skeleton_of, text_of
 from attribution.contracts.vocabulary import Source
 from attribution.diagnosis.verify import verify
@@ -62,7 +62,7 @@ def test_one_line_and_one_command_make_a_rule(tmp_path: Path) -> None:
         "my-rules",
         cwd=tmp_path,
     )
-    assert (answer.returncode, answer.stderr) == (0, "")
+    assert (answer.returncode, answer.stderr) == (0, "`pyxis` is taken for the family PYX\n")
     assert "attribution rules check my-rules" in answer.stdout
     path = tmp_path / "my-rules" / "image_quota.yaml"
     told = run("rules", "check", "my-rules", cwd=tmp_path)
@@ -124,6 +124,11 @@ NO_TEXT = "--from: C004 is a line without any text that could gate a rule (give 
         ("--from", "a bell \a rings loudly", NO_TEXT),
         ("--symptom", "9",
          "--symptom: C004 `9` is no name of a symptom (capital letters, digits and `_`, such as IMAGE_QUOTA)"),
+        ("--from", "a word " * 600, "--from: C004 holds 4,200 characters, more than 4,096 "
+         "(give the part of the line that decides)"),
+        ("--rules", "/dev/null", "--rules: /dev/null: C001 is no folder "
+         "(give a folder: the file in it gets the name of the rule)"),
+        ("--family", "café", "--family: C004 `café` is no name of a family (two letters or more, such as PYX)"),
         ("--family", "1", "--family: C004 `1` is no name of a family (two letters or more, such as PYX)"),
         ("--name", "Image", "--name: C004 `Image` is no name of a rule (kebab-case, such as image-quota-used-up)"),
     ],
@@ -155,6 +160,13 @@ def test_numbers_paths_and_hosts_become_groups(line: str, groups: list[str], lit
     assert list(found.groups) == groups
     if literal:
         assert found.literal == literal
+
+
+def test_a_record_of_a_container_runtime_is_read_as_the_scanner_does() -> None:
+    record = '{"log":"plugin: image quota exceeded\\n","stream":"stderr","time":"2026-05-04T03:00:01.5Z"}'
+    found = skeleton_of(record)
+    assert found is not None
+    assert (found.message, found.literal) == ("plugin: image quota exceeded",) * 2
 
 
 def test_secrets_do_not_get_into_the_file() -> None:
@@ -201,16 +213,31 @@ def test_an_operators_numbers_are_never_the_products() -> None:
     assert next_id("NEW", taken, own=True) == f"NEW{OWN_FROM}"
 
 
+def test_behind_the_last_number_a_free_one_is_taken() -> None:
+    assert next_id("PYX", ["PYX900", "PYX999"], own=True) == "PYX901"
+    assert next_id("PYX", ["PYX001", "PYX899", "PYX900"], own=False) == "PYX002"
+    assert next_id("PYX", [f"PYX{number}" for number in range(900, 1000)], own=True) is None
+
+
+def test_a_family_without_a_free_number_is_told(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "ids.py").write_text("".join(f'id = "PYX{number}"\n' for number in range(900, 1000)))
+    words = ("rules", "new", "--from", LINE, "--family", "PYX", "--symptom", "IMAGE_QUOTA", "--rules", "own")
+    answer = run(*words, cwd=tmp_path)
+    said = "--family: C004 `PYX` has no free number left (take another family)"
+    assert (answer.returncode, answer.stderr) == (2, f"attribution: {said}\n")
+
+
 def test_no_shipped_rule_has_an_operators_number(shipped: RuleSets) -> None:
     assert [r.info.id for r in shipped.catalog.rules if int(r.info.id[-3:]) >= OWN_FROM] == []
 
 
 def test_in_the_shipped_catalog_a_rule_gets_a_number_of_ours(shipped: RuleSets) -> None:
     taken = max(int(r.info.id[-3:]) for r in shipped.catalog.rules if r.info.id.startswith("PYX"))
-    assert _id(shipped.catalog, "pyxis", SHIPPED / "container") == f"PYX{taken + 1:03}"
-    assert _id(shipped.catalog, "pyxis", None) == "PYX900"
+    assert _id(shipped.catalog, "PYX", SHIPPED / "container") == f"PYX{taken + 1:03}"
+    assert _id(shipped.catalog, "PYX", None) == "PYX900"
 
 
 def test_a_folder_stands_for_the_family_of_most_of_its_rules(shipped: RuleSets) -> None:
     counts = Counter(r.info.id[:-3] for r in shipped.catalog.rules if "/container/" in r.info.place.file)
-    assert _id(shipped.catalog, "container", None)[:-3] == max(sorted(counts), key=lambda name: counts[name])
+    assert _family(shipped.catalog, "container") == max(sorted(counts), key=lambda name: counts[name])

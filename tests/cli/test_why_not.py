@@ -8,9 +8,10 @@ import pytest
 from attribution.bundle.reader import open_bundle
 from attribution.cli.catalog import SHIPPED
 from attribution.cli.why_not import answer
-from attribution.cli.why_not_text import alternatives, departure
+from attribution.cli.why_not_text import departure
 from attribution.diagnosis.verify import verify
 from attribution.extraction.ruleset import RuleSets
+from attribution.rules.pieces import alternatives
 
 from tests.cli.toys import FILES, HOT, RELATION, TAGS, toy_rules, write_bundle
 from tests.cli.toys import LOST as LOST_RULE

@@ -32,6 +32,9 @@ def test_once_prints_every_diagnosis_and_leaves_the_store(samples: Path, tmp_pat
         assert code == 0, stderr
         assert "failed · hardware / nvlink_fabric" in stdout and "completed · nothing wrong" in stdout
         assert "demo" not in stdout
+        assert "demo: workload 418201 is the sample nvlink-signal-integrity\n" in stderr
+        assert "demo: workload 418566 is the sample completed-with-noise\n" in stderr
+        assert "workload 418201, attempt 1" in stdout
         assert "2 samples diagnosed over HTTP" in stderr
         assert demo.none_left()
     assert (folder / "attribution.db").exists()

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from attribution.cli.families import OWN_FROM
 from attribution.contracts.vocabulary import CAUSE_SUB_DOMAINS, Action
+from attribution.rules.api import FilterStage, RefineStage
+from attribution.rules.modules import ALLOWED_IMPORTS
 
 from tests.docs.transcripts import COMMAND, DOCS, ROOT, WORKSPACES, renewed
 
@@ -39,13 +42,21 @@ def test_writing_rules_names_every_sub_domain_and_action() -> None:
     assert [name for name in (*CAUSE_SUB_DOMAINS, *Action) if f"`{name}`" not in text] == []
 
 
+def test_writing_rules_names_every_import_and_stage_of_a_python_rule() -> None:
+    text = (ROOT / "docs" / "writing-rules.md").read_text()
+    stages = [f"{stage.__class__.__name__}.{stage.name}" for stage in (*RefineStage, FilterStage.EARLY)]
+    assert [name for name in (*ALLOWED_IMPORTS, *stages) if f"`{name}`" not in text] == []
+
+
 @pytest.mark.slow
 def test_the_rule_of_the_contributing_guide_is_accepted(tmp_path: Path) -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text()
     block = re.search(r"^   ```yaml\n(.*?)^   ```", text, re.MULTILINE | re.DOTALL)
     assert block is not None
     rule = "\n".join(line[3:] for line in block[1].splitlines())
-    (tmp_path / "rule.yaml").write_text(rule)
+    number = re.search(r"^id: CTR(\d{3})$", rule, re.MULTILINE)
+    assert number is not None and int(number[1]) < OWN_FROM, "it goes into the shipped catalog"
+    (tmp_path / "rule.yaml").write_text(rule.replace(f"CTR{number[1]}", "CTR900"))
     run = subprocess.run([COMMAND, "rules", "check", "--rules", tmp_path], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     assert (

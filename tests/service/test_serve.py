@@ -111,7 +111,7 @@ def test_what_is_wrong_is_told_with_its_key_place_and_remedy(tmp_path: Path) -> 
     assert f"{config}:3:3: D011 has the unknown key `limits.body_byte` (did you mean `body_bytes`?)" in told
     assert "--stop-secs: D014" in told
     assert f"{tmp_path / 'none'}: V001 cannot be read" in refused(tmp_path, "--tokens-file", tmp_path / "none")
-    assert f"{tmp_path / 'none'}: C001 is no folder of rules" in refused(tmp_path, "--rules", tmp_path / "none")
+    assert f"{tmp_path / 'none'}: C001 does not exist" in refused(tmp_path, "--rules", tmp_path / "none")
     assert "secret" not in refused(tmp_path, "--store", "postgresql://user:secret@127.0.0.1:1/x")
 
 

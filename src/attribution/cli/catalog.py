@@ -52,8 +52,8 @@ def own_folders(folders: Sequence[Path] = (), *, environment: bool = True) -> tu
     Raises ConfigurationError if one is missing.
     """
     named = [Path(part) for part in listed(os.environ.get(RULES_VARIABLE, ""))] if environment else []
-    _check_folders(named, f"${RULES_VARIABLE}: ")
-    _check_folders(folders)
+    check_folders(named, f"${RULES_VARIABLE}: ")
+    check_folders(folders)
     places = {folder: folder.resolve() for folder in (*named, *folders)}
     known = {SHIPPED.resolve(), *places.values()}
     found: dict[Path, Path] = {}
@@ -68,12 +68,27 @@ def load_folders(folders: Sequence[Path], *, fresh: bool = False) -> RuleSets:
     return RuleSets(load_catalog(folders, cache=no_cache if fresh else cached), cached)
 
 
-def _check_folders(folders: Sequence[Path], said_by: str = "") -> None:
-    missing = [folder for folder in folders if not (folder.is_dir() or (folder.is_file() and is_rule_file(folder)))]
-    if missing:
-        remedy = "give a folder of rule files"
-        problems = [Problem(Place(f"{said_by}{m}"), "C001", "is no folder of rules", remedy) for m in missing]
+def check_folders(paths: Sequence[Path], said_by: str = "", *, or_else: str = "") -> None:
+    """Raises ConfigurationError (C001) for each path that is neither a folder nor a rule file.
+
+    `or_else` names what else may be given.
+    """
+    problems = []
+    for path in paths:
+        if path.is_dir() or (path.is_file() and is_rule_file(path)):
+            continue
+        message, remedy = "does not exist", f"give a folder of rules, or one rule file{or_else}"
+        if path.is_file():
+            message = "is no rule file"
+            remedy = "call it .yaml" if path.suffix.lower() in _LIKE_YAML else "rule files end in .yaml or .py"
+        elif path.exists():
+            message = "is neither a folder of rules nor a rule file"
+        problems.append(Problem(Place(f"{said_by}{path}"), "C001", message, remedy))
+    if problems:
         raise ConfigurationError(problems)
+
+
+_LIKE_YAML = frozenset({".yaml", ".yml"})
 
 
 def verified(rules: RuleSets) -> tuple[Problem, ...]:

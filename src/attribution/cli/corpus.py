@@ -26,7 +26,7 @@ def corpus_at(path: Path) -> Corpus:
     """What lies at a path. Raises ConfigurationError (C006) if that is no bundle."""
     if path.is_file() or (path.is_dir() and _is_bundle(path)):
         return Corpus(((path.name, path),), ())
-    found = sorted(_below(path, MAX_DEPTH)) if path.is_dir() else []
+    found = sorted(_below(path, MAX_DEPTH, {path.resolve()})) if path.is_dir() else []
     bundles = tuple((inner.relative_to(path).as_posix(), inner) for inner, is_bundle in found if is_bundle)
     if not bundles:
         message = "holds no evidence bundle" if path.is_dir() else "does not exist"
@@ -42,14 +42,19 @@ def _is_bundle(folder: Path) -> bool:
     return bool(inner) and not any(path.is_dir() or path.name.endswith(_ARCHIVES) for path in inner)
 
 
-def _below(folder: Path, depth: int) -> Iterator[tuple[Path, bool]]:
-    """Paths of bundles (True) and of files that are none (False)."""
-    for path in folder.iterdir():
-        if path.name.startswith("."):
+def _below(folder: Path, depth: int, seen: set[Path]) -> Iterator[tuple[Path, bool]]:
+    """Paths of bundles (True) and of files that are none (False). What links lead to again is taken once.
+
+    What is no link comes first, so that a bundle is called by its own path.
+    """
+    for path in sorted(folder.iterdir(), key=lambda inner: (inner.is_symlink(), inner.name)):
+        place = path.resolve()
+        if path.name.startswith(".") or place in seen:
             continue
+        seen.add(place)
         if not path.is_dir():
             yield path, path.name.endswith(_ARCHIVES)
         elif _is_bundle(path):
             yield path, True
         elif depth > 1:
-            yield from _below(path, depth - 1)
+            yield from _below(path, depth - 1, seen)

@@ -10,12 +10,15 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from attribution.bundle.reader import open_bundle
+from attribution.cli.catalog import SHIPPED
 from attribution.cli.children import Child, ChildFailed, Children, Stopped, children, free_port
-from attribution.contracts.errors import ConfigurationError, Place, Problem
+from attribution.contracts.errors import AttributionError, ConfigurationError, Place, Problem
+from attribution.presentation.columns import visible
 
 SERVICE_PORT, WEB_PORT = 8000, 8080
 START_SECS = 60
@@ -47,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
 
 def sample_bundles(folder: Path | None = None) -> list[Path]:
     """The evidence bundles of a folder, sorted; without one, those that come with the product."""
-    package = Path(__file__).resolve().parents[1]
+    package = SHIPPED.parent
     shipped = (package / "samples", package.parents[1] / "samples")  # as installed, or in a checkout
     folder = folder or next((path for path in shipped if path.is_dir()), shipped[0])
     found = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
@@ -55,6 +58,15 @@ def sample_bundles(folder: Path | None = None) -> list[Path]:
         remedy = "give a folder that holds evidence bundles"
         raise ConfigurationError([Problem(Place("--samples"), "C003", f"finds no bundle in {folder}", remedy)])
     return found
+
+
+def workloads_of(samples: Iterable[Path]) -> Iterator[str]:
+    """Which sample each workload of the answers is, by workload; what cannot be read was told before."""
+    named = []
+    for path in samples:
+        with contextlib.suppress(AttributionError), open_bundle(path) as evidence:
+            named.append((evidence.context.workload_id, path.name))
+    yield from (f"workload {visible(workload)} is the sample {visible(name)}" for workload, name in sorted(named))
 
 
 @contextlib.contextmanager
@@ -93,6 +105,8 @@ def _demo(running: Children, folder: Path, samples: list[Path], once: bool) -> i
         _say(line)
     if missing:
         return 1
+    for line in workloads_of(samples):
+        _say(line)
     _say(f"{len(samples)} samples diagnosed over HTTP in {took:.1f} s; the list and {len(samples)} pages answer")
     if not once:
         print(f"Open {web_url}/ in a browser. Ctrl-C stops everything.", flush=True)

@@ -12,6 +12,7 @@ from attribution.contracts.error_codes import CODES, FAMILIES
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.contracts.vocabulary import DeviceKind, SubDomain, domain_of
 from attribution.events.symptom import SymptomType
+from attribution.presentation.columns import clip, visible
 from attribution.rules.model import Catalog, Relation
 
 _DEVICES = {
@@ -25,6 +26,10 @@ _DEVICES = {
     DeviceKind.DIMM: "a memory module",
     DeviceKind.FILESYSTEM: "a file system",
 }
+_LIST = "see: attribution rules list"
+_MAX_WORD = 64
+"""Columns of an unknown word that are told again; no longer one is near to a known one."""
+
 _ERROR_CODE = re.compile(r"[BCDKPRTV]\d{3}", re.IGNORECASE)
 
 
@@ -45,13 +50,13 @@ def page(catalog: Catalog, word: str) -> Iterator[str]:
     """The lines of a manual page. Raises ConfigurationError for a word that names nothing."""
     rule = catalog.rule(word)
     symptom = catalog.symptoms.get(word.upper().replace("-", "_"))
-    tag = word.removeprefix("tag:")
+    tag = next((tag for tag in catalog.tag_meanings if tag.lower() == word.lower().removeprefix("tag:")), None)
     if rule is not None:
         yield from rule_page(catalog, rule)
         yield from paragraph("See also", explain_codes.code_behind(rule.info.id))
     elif symptom is not None:
         yield from symptom_page(catalog, symptom)
-    elif tag in catalog.tag_meanings:
+    elif tag is not None:
         yield from _tag(catalog, tag)
     elif word.lower() in set(SubDomain):
         yield from _sub_domain(catalog, SubDomain(word.lower()))
@@ -69,8 +74,8 @@ def page(catalog: Catalog, word: str) -> Iterator[str]:
     else:
         ids = [name for known in catalog.rules for name in (known.info.id, known.info.name)]
         known = [*ids, *catalog.symptoms, *catalog.tag_meanings, *SubDomain, *CODES]
-        remedy = nearest(word, known) or nearest(word.upper(), known) or "see: attribution rules list"
-        raise _unknown(f"knows no rule, symptom or code `{word}`", remedy)
+        remedy = (len(word) <= _MAX_WORD and (nearest(word, known) or nearest(word.upper(), known))) or _LIST
+        raise _unknown(f"knows no rule, symptom or code `{clip(visible(word), _MAX_WORD)}`", remedy)
 
 
 def _unknown(message: str, remedy: str) -> ConfigurationError:

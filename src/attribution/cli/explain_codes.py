@@ -12,8 +12,8 @@ from attribution.contracts.errors import ConfigurationError, Place, Problem
 from attribution.extraction.decoders import nvlink5 as decoder
 from attribution.rules.model import Catalog
 
-_SXID = re.compile(r"s[ _-]?xid[ _-]?(\d{1,6})|(\d{5})", re.IGNORECASE)
-_XID = re.compile(r"(?:xid[ _-]?)?(\d{1,4})", re.IGNORECASE)
+_SXID = re.compile(r"s[ _-]?xid[ _:-]{0,2}(\d{1,9})|(\d{5})", re.IGNORECASE | re.ASCII)
+_XID = re.compile(r"xid[ _:-]{0,2}(\d{1,9})|(\d{1,4})", re.IGNORECASE | re.ASCII)
 _SUB_CODE = re.compile(r"(?:xid[ _-]?)?(\d{3})[ ]?[/.:][ ]?(\d{1,2})", re.IGNORECASE)
 _FIRST_SUB_CODE_BIT, _LINK_EVENT = 20, 0x1C6
 """Where the sub-code begins in the first word, and the bits that say that a link went down, in the first layout."""
@@ -43,7 +43,7 @@ def code_page(catalog: Catalog, word: str) -> Found | None:
 def code_behind(rule_id: str) -> str:
     """The Xid that a rule's id could be taken for, and how to ask for it; nothing for most rules."""
     code = rule_id.removeprefix("XID")
-    if code == rule_id or code.startswith("0") or int(code) not in xids():
+    if code == rule_id or not code.isdecimal() or code.startswith("0") or int(code) not in xids():
         return ""
     return f"attribution explain {code}, for the Xid of that number"
 

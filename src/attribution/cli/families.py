@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import attribution
+from attribution.cli.catalog import SHIPPED
 from attribution.contracts.errors import Place
 from attribution.rules.model import Rule
 
 OWN_FROM = 900
 """Numbers from here on are for operators' own rules; no shipped rule has one."""
 
-_PACKAGE = Path(attribution.__file__).resolve().parent
+_PACKAGE = SHIPPED.parent
 
 
 def family_of(rule: Rule) -> str:
@@ -30,6 +30,10 @@ def shown_file(place: Place) -> str:
     return path.relative_to(_PACKAGE.parent).as_posix() if path.is_relative_to(_PACKAGE) else place.file
 
 
+FAMILY = re.compile(r"[A-Za-z0-9_-]+")
+"""The words that may name a family."""
+
+
 def family_named(word: str, known: Iterable[str]) -> str:
     """The family that a word stands for: one of the known ones (`pyxis` is PYX), else its own letters."""
     letters = re.sub(r"[^A-Z0-9]", "", word.upper()).lstrip("0123456789")
@@ -37,8 +41,13 @@ def family_named(word: str, known: Iterable[str]) -> str:
     return max(fitting, key=lambda name: (name == letters, len(name), name)) if letters and fitting else letters[:5]
 
 
-def next_id(family: str, taken: Iterable[str], *, own: bool) -> str:
-    """The first number of a family that is above all taken ones: from OWN_FROM for an operator, below it for us."""
-    numbers = [int(name[-3:]) for name in taken if name[:-3] == family]
-    number = max((n for n in numbers if (n >= OWN_FROM) is own), default=OWN_FROM - 1 if own else 0) + 1
-    return f"{family}{number:03}"
+def next_id(family: str, taken: Iterable[str], *, own: bool) -> str | None:
+    """The first number of a family that is above all taken ones, else the first that is free, else None.
+
+    An operator's are those from OWN_FROM on, ours those below.
+    """
+    numbers = range(OWN_FROM, 1000) if own else range(1, OWN_FROM)
+    used = {int(name[-3:]) for name in taken if name[:-3] == family} & set(numbers)
+    after = range(max(used, default=numbers.start - 1) + 1, numbers.stop)
+    number = next((n for n in (*after, *numbers) if n not in used), None)
+    return None if number is None else f"{family}{number:03}"

@@ -78,14 +78,16 @@ def run() -> None:
 
 def explained(error: Exception) -> int:
     """Say on stderr what went wrong, one sentence a problem, and answer the exit code."""
+    from attribution.cli.manual import shown
     from attribution.contracts.errors import AttributionError
+    from attribution.presentation.columns import visible
 
     if isinstance(error, AttributionError):
         for problem in error.problems:
-            print(f"attribution: {problem}", file=sys.stderr)
+            print(f"attribution: {shown(problem)}", file=sys.stderr)
         return error.exit_code
     if os.environ.get("ATTRIBUTION_DEBUG"):
         raise error
-    print(f"attribution: internal error: {type(error).__name__}: {error}", file=sys.stderr)
+    print(visible(f"attribution: internal error: {type(error).__name__}: {error}"), file=sys.stderr)
     print("attribution: run again with ATTRIBUTION_DEBUG=1 for the traceback, and please report it", file=sys.stderr)
     return EXIT_INTERNAL

@@ -2,6 +2,10 @@
 
 import textwrap
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from attribution.contracts.errors import Problem
+from attribution.presentation.columns import visible
 
 WIDTH = 80
 
@@ -26,6 +30,15 @@ def entries(heading: str, rows: Iterable[tuple[str, str]]) -> Iterator[str]:
         lead = f"  {name:{column}}  "
         hang = " " * (column + 4)
         yield from textwrap.wrap(lead + text, WIDTH, subsequent_indent=hang, break_on_hyphens=False) or [lead.rstrip()]
+
+
+def shown(problem: Problem) -> str:
+    """A problem with all that could act on a terminal written as an escape; its own indented lines are kept."""
+    place = replace(problem.place, file=visible(problem.place.file))
+    return _INNER_LINE.join(visible(line) for line in str(replace(problem, place=place)).split(_INNER_LINE))
+
+
+_INNER_LINE = "\n    "
 
 
 def quoted(text: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from attribution.cli.catalog import SHIPPED, add_rules_flag, load_rules, own_folders
+from attribution.cli.manual import shown
 from attribution.contracts.error_codes import CODES
 from attribution.diagnosis.exercise import loosenings
 from attribution.diagnosis.lint import lint
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps([asdict(problem) for problem in [*problems, *advice]], indent=2))
     else:
         for problem in [*problems, *advice]:
-            print(problem)
+            print(shown(problem))
         cases = sum(len(rule.info.cases) for rule in catalog.rules)
         patterns = sum(pattern_count(rule) for rule in catalog.rules)
         found = f"{len(problems)} wrong" if problems else f"{cases} cases hold"

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from attribution.bundle.reader import open_bundle
-from attribution.cli.catalog import SHIPPED, load_folders
+from attribution.cli.catalog import SHIPPED, check_folders, load_folders
 from attribution.cli.corpus import corpus_at
 from attribution.contracts.diagnosis import Cause, Diagnosis
-from attribution.contracts.errors import AttributionError, ConfigurationError, EvidenceError, Place, Problem
+from attribution.contracts.errors import AttributionError, EvidenceError, Place, Problem
 from attribution.diagnosis.engine import diagnose
 from attribution.extraction.ruleset import RuleSets
 from attribution.presentation.columns import visible
@@ -22,7 +22,9 @@ SHIPPED_WORD = "shipped"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the action."""
-    said = f"a folder of your own rules, loaded beside the shipped ones, or `{SHIPPED_WORD}`: those alone"
+    said = (
+        f"a folder of your own rules or one rule file, loaded beside the shipped ones, or `{SHIPPED_WORD}`: those alone"
+    )
     parser.add_argument("old", metavar="OLD", help=said)
     parser.add_argument("new", metavar="NEW", help="the same, after the change")
     parser.add_argument("corpus", metavar="CORPUS", type=Path, help="an evidence bundle, or a folder of bundles")
@@ -52,9 +54,7 @@ def load_side(word: str, *, alone: bool) -> RuleSets:
     if word == SHIPPED_WORD:
         return load_folders([SHIPPED])
     folder = Path(word)
-    if not folder.is_dir():
-        remedy = f"give a folder of rule files, or `{SHIPPED_WORD}`"
-        raise ConfigurationError([Problem(Place(word), "C001", "is no folder of rules", remedy)])
+    check_folders([folder], or_else=f", or `{SHIPPED_WORD}`")
     return load_folders([folder] if alone else [SHIPPED, folder])
 
 

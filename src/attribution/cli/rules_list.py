@@ -9,13 +9,15 @@ from attribution.cli.catalog import add_rules_flag, load_rules
 from attribution.cli.families import family_of, folder_of
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
 from attribution.contracts.vocabulary import SubDomain
+from attribution.presentation.columns import visible
 from attribution.rules.api import expand
 from attribution.rules.model import Catalog, Filter, Refiner, Relation, Rule, emitted_by
+from attribution.rules.schema import KINDS as KINDS_IN_YAML
+from attribution.rules.schema import STATUSES
 from attribution.rules.snapshot import rule_description
 
 HELP = "list the rules"
-STATUSES = ("preview", "stable", "deprecated")
-KINDS = ("extractor", "metric", "relation", "filter", "refiner")
+KINDS = (*KINDS_IN_YAML, "filter", "refiner")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     width = max((len(rule.info.name) for rule in rules), default=0)
     for rule in rules:
         mark = "" if rule.info.status == "stable" else f" ({rule.info.status})"
-        print(f"{rule.info.id:9} {rule.info.kind:9} {rule.info.name:{width}}  {rule.info.summary}{mark}")
+        print(visible(f"{rule.info.id:9} {rule.info.kind:9} {rule.info.name:{width}}  {rule.info.summary}{mark}"))
     if not rules:
         print("no rule is left by these filters")
     return 0

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import attribution
 from attribution.cli.catalog import SHIPPED, load_rules
-from attribution.cli.families import family_named, family_of, folder_of, next_id
-from attribution.cli.skeleton import Skeleton, skeleton_of, text_of
+from attribution.cli.families import FAMILY, family_named, family_of, folder_of, next_id
+from attribution.cli.skeleton import MAX_LINE, Skeleton, skeleton_of, text_of
 from attribution.contracts.errors import ConfigurationError, Place, Problem
 from attribution.contracts.vocabulary import METRIC_SOURCES, Source
 from attribution.rules.model import Catalog
+from attribution.rules.schema import RULE_ID, RULE_NAME, SYMPTOM_NAME
 
 HELP = "write the file of a new rule, made from one log line"
 SOURCES = [s.value for s in Source if s not in METRIC_SOURCES and s is not Source.FLIGHT_RECORDER]
 
-_ID_IN_FILE = re.compile(r"""^\s*id\s*[:=]\s*["']?([A-Z][A-Z0-9]{1,7}\d{3})\b""", re.MULTILINE)
-_SYMPTOM = re.compile(r"[A-Z][A-Z0-9_]*")
+_ID_IN_FILE = re.compile(rf"""^\s*id\s*[:=]\s*["']?({RULE_ID.strip("^$")})\b""", re.MULTILINE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +43,13 @@ def run(options: argparse.Namespace) -> int:
     """Write the rule file, and say what to do next."""
     found, symptom = _understood(options)
     catalog = _catalog(options.rules)
+    family = _family(catalog, options.family)
+    if family != options.family.upper():
+        print(f"`{options.family}` is taken for the family {family}", file=sys.stderr)
     name = options.name or _name(catalog, symptom)
     text = text_of(
         found,
-        rule_id=_id(catalog, options.family, options.rules),
+        rule_id=_id(catalog, family, options.rules),
         name=name,
         since=attribution.__version__,
         source=Source(options.source),
@@ -77,18 +80,24 @@ def _understood(options: argparse.Namespace) -> tuple[Skeleton, str]:
     symptom = options.symptom.upper().replace("-", "_")
     problems = []
     found = None
-    if (count := len(line.strip().splitlines())) != 1:
+    if options.rules and options.rules.exists() and not options.rules.is_dir():
+        remedy = "give a folder: the file in it gets the name of the rule"
+        problems.append(Problem(Place(f"--rules: {options.rules}"), "C001", "is no folder", remedy))
+    if len(line) > MAX_LINE:
+        message = f"holds {len(line):,} characters, more than {MAX_LINE:,}"
+        problems.append(Problem(Place("--from"), "C004", message, "give the part of the line that decides"))
+    elif (count := len(line.strip().splitlines())) != 1:
         problems.append(Problem(Place("--from"), "C004", f"holds {count} lines", "give the one line that decides"))
     elif not (found := skeleton_of(line)):
         remedy = "give a line with words of its own"
         problems.append(Problem(Place("--from"), "C004", "is a line without any text that could gate a rule", remedy))
-    if not _SYMPTOM.fullmatch(symptom):
+    if not re.search(SYMPTOM_NAME, symptom):
         remedy = "capital letters, digits and `_`, such as IMAGE_QUOTA"
         problems.append(Problem(Place("--symptom"), "C004", f"`{options.symptom}` is no name of a symptom", remedy))
-    if len(family_named(options.family, ())) < 2:
+    if len(family_named(options.family, ())) < 2 or not FAMILY.fullmatch(options.family):
         remedy = "two letters or more, such as PYX"
         problems.append(Problem(Place("--family"), "C004", f"`{options.family}` is no name of a family", remedy))
-    if options.name and not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", options.name):
+    if options.name and not re.search(RULE_NAME, options.name):
         remedy = "kebab-case, such as image-quota-used-up"
         problems.append(Problem(Place("--name"), "C004", f"`{options.name}` is no name of a rule", remedy))
     if problems or found is None:
@@ -103,10 +112,17 @@ def _name(catalog: Catalog, symptom: str) -> str:
 
 
 def _id(catalog: Catalog, family: str, folder: Path | None) -> str:
-    """The next free id: among the operators' numbers, unless the file goes into the shipped catalog."""
+    """The next free id: among the operators' numbers, unless the file goes into the shipped catalog.
+
+    Raises ConfigurationError for a family without a free number.
+    """
     own = folder is None or not folder.resolve().is_relative_to(SHIPPED.resolve())
     taken = [*(rule.info.id for rule in catalog.rules), *catalog.retired, *_ids_in(folder)]
-    return next_id(_family(catalog, family), taken, own=own)
+    free = next_id(family, taken, own=own)
+    if free is None:
+        message = f"`{family}` has no free number left"
+        raise ConfigurationError([Problem(Place("--family"), "C004", message, "take another family")])
+    return free
 
 
 def _family(catalog: Catalog, word: str) -> str:

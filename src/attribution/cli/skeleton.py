@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from attribution.contracts.vocabulary import Role, Source
 from attribution.events.symptom import SymptomType
 from attribution.extraction.clock import ClockRules
+from attribution.extraction.envelopes import unwrap
 from attribution.extraction.gate import noise
-from attribution.extraction.lines import peel
+from attribution.extraction.lines import Line, peel
 from attribution.extraction.masking import mask
 from attribution.extraction.windows import clean
 from attribution.rules.notation import Fact
 from attribution.rules.patterns import compile_pattern
+
+MAX_LINE = 4096
+"""Characters of a line that a rule may be made from: a pattern of all of a longer one would not be cheap to search."""
 
 MIN_LITERAL = 5
 """Characters of the shortest text that can gate a rule."""
@@ -86,7 +90,7 @@ class Skeleton:
 
 def skeleton_of(line: str) -> Skeleton | None:
     """The skeleton for a line as it was pasted, secrets masked; None where no text of it could gate a rule."""
-    told = peel(mask(clean(line.encode("utf-8", "replace")).decode("utf-8"))[0].strip(), ClockRules())
+    told = _told(mask(clean(line.encode("utf-8", "replace")).decode("utf-8"))[0].strip())
     if not told.message.replace("\t", " ").isprintable():
         return None  # no YAML file can hold it as it stands
     message, header = _under_a_stamp(told.message)
@@ -98,6 +102,12 @@ def skeleton_of(line: str) -> Skeleton | None:
     pattern = start + "".join(f"(?P<{p.group}>{p.shape})" if p.group else _escaped(p.text) for p in parts)
     program = told.program or (found[1] if (found := _PROGRAM.match(message)) else None)
     return Skeleton(message, parts, literal, pattern, program)
+
+
+def _told(line: str) -> Line:
+    """The line without its prefixes; of a record in JSON the text inside it, as the scanner hands it to rules."""
+    inner = unwrap(line, ClockRules())
+    return inner[0] if inner else peel(line, ClockRules())
 
 
 def _under_a_stamp(message: str) -> tuple[str, str]:

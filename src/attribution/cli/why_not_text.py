@@ -15,6 +15,7 @@ from attribution.rules.api import Finding, Match
 from attribution.rules.literals import ignores_case
 from attribution.rules.model import Extractor
 from attribution.rules.patterns import compile_pattern
+from attribution.rules.pieces import alternatives
 
 _MESSAGE, _FOLLOW = "message", "follow"
 _ANYTHING = "(?s).*"
@@ -124,52 +125,3 @@ def _departure(flags: str, atoms: Sequence[str], text: str) -> Departure:
         if match and match.end() > match.start():
             return Departure(text[match.start() : match.end()], "".join(atoms[count:]), text[match.end() :])
     return Departure("", "".join(atoms), text)
-
-
-_ATOM = re.compile(r"\\p\{\w+\}|\\x\{[0-9a-fA-F]+\}|\\x[0-9a-fA-F]{2}|\\.|[^\\]", re.DOTALL)
-_REPEAT = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
-
-
-def alternatives(pattern: str) -> Sequence[Sequence[str]]:
-    """The top-level alternatives of a pattern, each as its atoms with what repeats them; a group is one atom."""
-    found: list[list[str]] = [[]]
-    position = 0
-    while position < len(pattern):
-        if pattern[position] == "|":
-            found.append([])
-            position += 1
-            continue
-        end = _end_of_atom(pattern, position)
-        repeat = _REPEAT.match(pattern, end)
-        end = repeat.end() if repeat else end
-        found[-1].append(pattern[position:end])
-        position = end
-    return found
-
-
-def _end_of_atom(pattern: str, start: int) -> int:
-    """The position behind the character, class or group that begins at `start`."""
-    if pattern[start] == "[":
-        return _end_of_class(pattern, start)
-    if pattern[start] != "(":
-        atom = _ATOM.match(pattern, start)
-        return atom.end() if atom else start + 1
-    depth, position = 0, start
-    while position < len(pattern):
-        if pattern[position] == "[":
-            position = _end_of_class(pattern, position)
-            continue
-        depth += {"(": 1, ")": -1}.get(pattern[position], 0)
-        position += 2 if pattern[position] == "\\" else 1
-        if depth == 0:
-            break
-    return position
-
-
-def _end_of_class(pattern: str, start: int) -> int:
-    position = start + 1
-    position += pattern[position : position + 1] == "^"
-    position += pattern[position : position + 1] == "]"  # a bracket that comes first stands for itself
-    while position < len(pattern) and pattern[position] != "]":
-        position += 2 if pattern[position] == "\\" else 1
-    return position + 1

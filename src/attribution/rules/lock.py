@@ -42,7 +42,7 @@ def stale(catalog: Catalog, folder: Path) -> Iterator[Problem]:
     if document is None:
         return
     lock = documents.build(document, document.value, (), LockFile)
-    remedy = "if this is meant, run: attribution rules lock"
+    remedy = f"if this is meant, run: attribution rules lock {shown_path(folder)}"
     present = _rules_of(catalog, folder)
     for id, rule in present.items():
         now, before = _locked(catalog, rule, 1), lock.rules.get(id)
@@ -93,14 +93,23 @@ def _document(folder: Path) -> documents.Document | None:
         text = path.read_text("utf-8")
     except (FileNotFoundError, NotADirectoryError):  # a single rule file has none
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError([Problem(Place(shown_path(path)), "R001", f"cannot be read: {error}")]) from error
+    except UnicodeDecodeError as error:
+        remedy = "take it from the last release, or remove it and lock anew"
+        raise ConfigurationError([Problem(Place(shown_path(path)), "R001", "is not UTF-8 text", remedy)]) from error
+    except OSError as error:
+        message, remedy = f"cannot be read: {error.strerror or error}", "it is the lock file: check its permissions"
+        raise ConfigurationError([Problem(Place(shown_path(path)), "R001", message, remedy)]) from error
     return documents.parse(text, shown_path(path))
 
 
 def _rules_of(catalog: Catalog, folder: Path) -> dict[str, Rule]:
-    shown = shown_path(folder)
-    return {rule.info.id: rule for rule in catalog.rules if rule.info.written.folder == shown}
+    """Compared by place: a folder may be called by several paths."""
+    place, places = folder.resolve(), {name: Path(name).resolve() for name in _folders_of(catalog)}
+    return {rule.info.id: rule for rule in catalog.rules if places[rule.info.written.folder] == place}
+
+
+def _folders_of(catalog: Catalog) -> set[str]:
+    return {rule.info.written.folder for rule in catalog.rules}
 
 
 def _locked(catalog: Catalog, rule: Rule, revision: int) -> Locked:

@@ -60,6 +60,12 @@ def cuts(pattern: str) -> Iterator[Cut]:
             yield Cut("ending", pattern[last.start :], pattern[: last.start], True)
 
 
+def alternatives(pattern: str) -> list[list[str]]:
+    """The top-level alternatives of a pattern, each as its elements with what repeats them; a group is one element."""
+    branches, _ = _read(pattern, 0)
+    return [[pattern[item.start : item.end] for item in branch.items] for branch in branches]
+
+
 def _within(pattern: str, branches: tuple[_Branch, ...]) -> Iterator[Cut]:
     for number, branch in enumerate(branches):
         if len(branches) > 1 and branch.items:
