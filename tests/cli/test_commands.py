@@ -108,7 +108,9 @@ def test_names_of_files_do_not_act_on_the_terminal(folder: Path, tmp_path: Path,
 def test_summaries_do_not_act_on_the_terminal(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(RULE.replace("It went boom.", r'"It \e[2J went\nboom."'))
     shown = run("rules", "list", "--rules", str(tmp_path), "--family", "TOY", cwd=folder)
-    assert shown.stdout == "TOY901    extractor toy-boom  It \\x1b[2J went\\nboom.\n"
+    assert shown.stdout == "TOY901    extractor toy-boom  It \\x1b[2J went boom.\n"
+    shown = run("explain", "TOY901", "--rules", str(tmp_path), cwd=folder)
+    assert "It \\x1b[2J went boom." in shown.stdout and "\x1b" not in shown.stdout
 
 
 @pytest.mark.parametrize(

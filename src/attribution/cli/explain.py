@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the manual page to stdout."""
-    print("\n".join(page(load_rules(options.rules).catalog, options.word)))
+    print("\n".join(map(visible, page(load_rules(options.rules).catalog, options.word))))
     return 0
 
 
