@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attribution.cli.catalog import SHIPPED
+from attribution.cli import catalog
 
 from tests.cli.commands import RULE, run
 from tests.cli.toys import shipped_is
@@ -99,13 +99,14 @@ def test_a_folder_is_locked_by_whatever_path_it_is_called(own: Path) -> None:
 def test_only_whole_folders_are_locked(own: Path) -> None:
     (own / "inner").mkdir()
     (own / "inner" / "b.yaml").write_text(RULE.replace("TOY901", "TOY902").replace("toy-boom", "toy-more"))
+    shipped = catalog.SHIPPED
     outer = "(give that one: its lock file holds all of its rules)"
     single = "own/a.yaml: C001 is one file, and lock files are those of folders (give its folder)"
     nothing = "rules lock: C001 is given no folder of rules (give a folder of your own rules, or --shipped)"
     for words, variable, said in (
         (("own", "own/inner"), "", f"own/inner: C001 lies in another folder of rules, own {outer}"),
         (("own/inner",), "own", f"own/inner: C001 lies in another folder of rules, own {outer}"),
-        ((str(SHIPPED / "container"),), "", f"C001 lies in another folder of rules, {SHIPPED.as_posix()} {outer}"),
+        ((str(shipped / "nccl"),), "", f"C001 lies in another folder of rules, {shipped.as_posix()} {outer}"),
         (("own/a.yaml",), "", single),
         ((), "own", nothing),
     ):
@@ -113,7 +114,7 @@ def test_only_whole_folders_are_locked(own: Path) -> None:
         assert (answer.returncode, answer.stdout) == (2, "")
         assert answer.stderr.startswith("attribution: ") and said in answer.stderr.splitlines()[0]
     assert list(own.parent.rglob("lock.json")) == []
-    assert not (SHIPPED / "container" / "lock.json").exists()
+    assert not (shipped / "nccl" / "lock.json").exists()
 
 
 def test_codes_and_retired_ids_are_explained() -> None:
