@@ -84,6 +84,8 @@ CODES = {
     "R034": ("A file of a rule folder is of a type that is not read.", "Rename it to .yaml, .py or .json, or move it away."),
     "R035": ("A case does not hold.", "Mend the rule or the case; the sentence shows what came instead."),
     "R036": ("A negative case is far from firing (advice).", "Let it differ from a line that fires in one thing only."),
+    "R037": ("An option of a Python rule has a type or value that it does not take.", "Give what the sentence names."),
+    "R038": ("A rule has a number that shipped rules of its family may take.", "Take a number from 900 on."),
     "T001": ("The database URL cannot be read.", "Write sqlite:////path/file.db or postgresql://user:password@host:5432/database."),
     "T002": ("The database URL has an option that is unknown, or a value of one.", "sslmode and sslrootcert are known."),
     "T003": ("The certificates of sslrootcert cannot be read.", "Check the path; the file is in PEM form."),

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,9 @@ import attribution
 from attribution.contracts import documents
 from attribution.contracts.errors import ConfigurationError, Place
 from attribution.rules.schema import CaseModel, CasesModel
+
+PACKAGE = Path(attribution.__file__).parent
+"""The folder of the product, whose catalog holds the shipped rules."""
 
 ALLOWED_IMPORTS = (
     "attribution.bundle.evidence",
@@ -47,11 +51,10 @@ def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def import_module(path: Path) -> ModuleType:
-    package = Path(attribution.__file__).parent
-    if path.is_relative_to(package):
-        dotted = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+    if path.is_relative_to(PACKAGE):
+        dotted = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         return importlib.import_module(dotted)
-    name = "attribution_rules_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
+    name = "attribution_rules_" + hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"no loader for {path}")
