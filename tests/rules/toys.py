@@ -253,6 +253,15 @@ BAD: list[tuple[str, Files]] = [
     ),
     ("R012", {**good(), "b.yaml": "symptoms:\n  BOOM: {role: effect, meaning: b}\n"}),
     ("R013", {"a.py": "import os\nfrom subprocess import run\nimport attribution.rules.loader\nimport re, math\n"}),
+    (
+        "R013 uses",
+        python(
+            'yield Finding("BOOM")',
+            "print(open)\n    import collections, math as m\n    from collections import _sys\n"
+            "    collections._sys.exit()\n    m.__loader__\n    __import__('os')\n"
+            "    getattr(match, 'x').__class__\n    match._replace()",
+        ),
+    ),
     ("R013 inner", {"a.py": "def f():\n    import socket\n"}),
     ("R014", CIRCLE_OF_TWO),
     ("R014 three", CIRCLE_OF_THREE),

@@ -60,7 +60,7 @@ CODES = {
     "R010": ("A module declares no rule, or several.", "One rule, one file."),
     "R011": ("An id was given up and may not come back.", "Take the next free number."),
     "R012": ("A symptom is defined twice.", "Define it once; a rule may emit a symptom that another file defines."),
-    "R013": ("A rule imports what a pure function does not need.", "Import attribution.rules.api and what it lists."),
+    "R013": ("A rule imports or uses what a pure function does not need.", "Import attribution.rules.api and what it lists."),
     "R014": ("Relations say that symptoms explain each other.", "Give one of them `order: earlier`, or take one back."),
     "R015": ("A tag is not declared.", "Declare it under `tags:` of a symptoms file."),
     "R016": ("A Python rule lacks a heading in its docstring, or has a wrong id.", "Add Why, Misses and Next step."),

@@ -40,6 +40,7 @@ from attribution.rules.modules import (
     first_line_of_cases,
     import_module,
     imports,
+    impurities,
     places_of_options,
     python_cases,
 )
@@ -356,6 +357,8 @@ class _Loading:
             for line, name in imports(tree)
             if not any(name == allowed or name.startswith(allowed + ".") for allowed in ALLOWED_IMPORTS)
         ]
+        pure = "rules are pure: they compute from what they are given"
+        refused += [Problem(Place(shown, line, 1), "R013", f"uses `{name}`", pure) for line, name in impurities(tree)]
         if refused:
             raise ConfigurationError(refused)
         return tree

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from attribution.contracts.base import Strict
 from attribution.contracts.vocabulary import Action, DeviceKind, Role, Source, SubDomain, TerminalState
 
-SymptomName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+SymptomName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", description="in capitals, such as DISK_FULL")]
 RULE_ID = r"^[A-Z][A-Z0-9]{1,7}\d{3}$"
 RULE_NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 RuleId = Annotated[str, Field(pattern=RULE_ID, description="family and number, such as PYX001")]
