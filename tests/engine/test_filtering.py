@@ -1,6 +1,9 @@
 """Filters rewrite the event stream without losing anything: counts stay exact, what is set aside says why."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
 
 from attribution.rules.api import Absorb, Annotate, Derive, EventDecision, EventView, FilterStage, SetContext
 
@@ -42,7 +45,9 @@ def test_a_derived_event_stands_for_its_parts() -> None:
     def burst(view: EventView) -> Iterator[EventDecision]:
         yield Derive("LINK_DOWN", view.of("GPU_LOST"), "a burst", fields={"size": "2"})
 
-    got = conclude_toy([event("GPU_LOST"), event("GPU_LOST", secs=2)], event_filter("AAA001", burst))
+    got = conclude_toy(
+        [event("GPU_LOST"), event("GPU_LOST", secs=2)], event_filter("AAA001", burst, emits=["LINK_DOWN"])
+    )
     assert [(s.symptom, s.count) for s in got.symptoms] == [("LINK_DOWN", 2)]
     assert got.evidence[0].fields["size"] == "2"
     assert got.evidence[0].rule == "AAA001"
@@ -84,10 +89,36 @@ def test_absorbing_in_a_circle_loses_nothing() -> None:
     assert sum(s.count for s in got.symptoms) == 2
 
 
-def test_a_filter_that_raises_is_recorded() -> None:
+@pytest.mark.parametrize("error", [KeyError("gone"), SystemExit(0), GeneratorExit()], ids=repr)
+def test_a_filter_that_raises_is_recorded(error: BaseException) -> None:
     def broken(_view: EventView) -> Iterator[EventDecision]:
-        raise KeyError("gone")
+        raise error
 
     got = conclude_toy([event("BUG")], event_filter("AAA001", broken))
     assert [c.symptom for c in got.causes] == ["BUG"]
     assert any("AAA001 broke" in u.reason for u in got.untestable)
+
+
+def test_a_user_can_stop_a_rule() -> None:
+    def stopped(_view: EventView) -> Iterator[EventDecision]:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        conclude_toy([event("BUG")], event_filter("AAA001", stopped))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (lambda bug: "BUG", "answered a str instead of Absorb or SetContext or Derive or Annotate"),
+        (lambda bug: SetContext(None, "x"), "answered a SetContext whose `event` is a NoneType"),
+        (lambda bug: Annotate(bug, "x", fields={"seen": 1}), "answered a Annotate whose `fields` are not all text"),
+        (lambda bug: Derive("LINK_DOWN", (), "x"), "answered a Derive whose `parts` are not events"),
+        (lambda bug: Derive("ECHO", (bug,), "x"), "found `ECHO`, which it does not name under `emits`"),
+    ],
+)
+def test_an_answer_that_is_none_costs_the_rules_own_word_only(answer: Callable[[Any], Any], told: str) -> None:
+    rule = event_filter("AAA001", lambda view: [answer(view.events[0])], emits=["LINK_DOWN"])
+    got = conclude_toy([event("BUG")], rule)
+    assert [c.symptom for c in got.causes] == ["BUG"]
+    assert [entry.reason for entry in got.trace if entry.outcome == "failed"] == [told]

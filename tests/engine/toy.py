@@ -70,9 +70,13 @@ def refiner(
 
 
 def event_filter(
-    id: str, run: Callable[..., Any], stage: FilterStage = FilterStage.EARLY, needs: Sequence[str] = ()
+    id: str,
+    run: Callable[..., Any],
+    stage: FilterStage = FilterStage.EARLY,
+    needs: Sequence[str] = (),
+    emits: Sequence[str] = (),
 ) -> Filter:
-    return Filter(info(id, "filter"), stage, tuple(needs), (), run)
+    return Filter(info(id, "filter"), stage, tuple(needs), tuple(emits), run)
 
 
 ECHO_RELATION = relation("REL001", ["tag:fault"], ["tag:echo"])

@@ -19,7 +19,9 @@ from attribution.rules.loader import load_catalog
 from tests.rules.toys import BAD, BLAST, GOOD, PYTHON, Files, relation, swapped
 
 GOLDEN = Path(__file__).parent / "golden"
-TOLD = [code for code in CODES if code[0] in "DR"]
+BESIDE_SHIPPED = {"R038"}
+"""Told only of rules that stand beside shipped ones."""
+TOLD = [code for code in CODES if code[0] in "DR" and code not in BESIDE_SHIPPED]
 """The codes of rules and of the documents they are written in."""
 FOLDERS = {
     code: list(folders) for code, folders in groupby(sorted(BAD, key=lambda bad: bad[0]), lambda bad: bad[0][:4])
@@ -78,11 +80,14 @@ def test_one_declaration_is_enough_for_two_rules_on_the_same_lines(
     assert told(files) == []
 
 
+RELATED = relation("REL001", "one", "BOOM", "BLAST").replace(" A\n", " BOOM\n").replace("node-01 B ", "node-01 BLAST ")
+
+
 @pytest.mark.parametrize(
     "more",
     [
         {"b.yaml": BLAST.replace("emit:", "generic: true\nemit:")},
-        {"b.yaml": BLAST, "r.yaml": relation("REL001", "one", "BOOM", "BLAST")},
+        {"b.yaml": BLAST, "r.yaml": RELATED},
     ],
     ids=["generic", "relation"],
 )

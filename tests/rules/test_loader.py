@@ -1,6 +1,7 @@
 """A rule folder is loaded whole or refused with every error in it, each with a code, its place and what to do."""
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from attribution.contracts.vocabulary import Source
 from attribution.diagnosis.verify import verify
 from attribution.extraction.extract import extract
 from attribution.extraction.ruleset import RuleSets
+from attribution.rules.checks import check_thrift
 from attribution.rules.loader import load_catalog
 from attribution.rules.model import Catalog
 
@@ -39,13 +41,14 @@ Load = Callable[[Mapping[str, str | bytes]], Catalog]
 
 
 def test_a_file_that_cannot_be_read_is_an_error(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Path) -> bytes:
+    def refuse(self: Path, mode: str) -> bytes:
         raise PermissionError(13, "Permission denied", str(self))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    load({"a.yaml": GOOD})
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(ConfigurationError) as error:
-        load({"a.yaml": GOOD})
-    assert str(error.value) == "rules/a.yaml: R001 cannot be read: Permission denied"
+        load_catalog([Path("rules")])
+    assert str(error.value) == "rules/a.yaml: R001 cannot be read: Permission denied (put it right, or move it away)"
 
 
 def test_all_errors_of_all_files_come_at_once_in_order(load: Load) -> None:
@@ -100,7 +103,7 @@ def test_the_digest_names_the_content_and_not_the_place(tmp_path: Path) -> None:
         {"a.yaml": GOOD + " ", "b.py": PYTHON},
         {"a.yaml": GOOD, "b.py": PYTHON + "#"},
         {"c.yaml": GOOD, "b.py": PYTHON},
-        {"a.yaml": GOOD, "b.py": PYTHON, "tables/t.yaml": "x: 1\n"},
+        {"a.yaml": GOOD, "b.py": PYTHON, "tables/t.yaml": "retired: {TOY009: was wrong}\n"},
         {"a.yaml": GOOD},
     ]
     digests = [digest(tmp_path / str(number), files) for number, files in enumerate(changed)]
@@ -142,3 +145,72 @@ def test_a_link_to_nothing_is_an_error(load: Load) -> None:
     Path("rules/b.yaml").symlink_to("nowhere.yaml")
     with pytest.raises(ConfigurationError, match=r"rules/b\.yaml: R001 cannot be read: No such file"):
         load({"a.yaml": GOOD})
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def refuse(path: Path) -> Iterator[os.DirEntry[str]]:
+        if path.name == "deep":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(ConfigurationError, match=r"rules/deep: R001 cannot be read: Permission denied"):
+        load({"a.yaml": GOOD, "deep/b.py": PYTHON})
+
+
+def test_a_pipe_is_no_rule_file(load: Load) -> None:
+    Path("rules").mkdir()
+    os.mkfifo("rules/f.yaml")
+    with pytest.raises(ConfigurationError, match=r"rules/f\.yaml: R001 cannot be read: it is no file"):
+        load({"a.yaml": GOOD})
+
+
+def test_a_link_to_a_folder_is_told(load: Load) -> None:
+    Path("rules").mkdir()
+    Path("rules/self").symlink_to(".")
+    Path("rules/.data").symlink_to(".")
+    with pytest.raises(ConfigurationError) as error:
+        load({"a.yaml": GOOD})
+    assert [str(problem.place) for problem in error.value.problems] == ["rules/self"]
+
+
+def test_names_that_are_no_text_are_read_and_shown(load: Load) -> None:
+    load({os.fsdecode(b"caf\xe9.yaml"): GOOD, os.fsdecode(b"caf\xe9.py"): PYTHON})
+    with pytest.raises(ConfigurationError, match=r"rules/\\xe9\.yaml:2:1: D001"):
+        load({os.fsdecode(b"\xe9.yaml"): "id: [\n"})
+
+
+def test_a_folder_of_an_operators_may_be_called_tables(load: Load) -> None:
+    assert [rule.info.id for rule in load({"tables/a.yaml": GOOD}).rules] == ["TOY001"]
+
+
+def beside_shipped(files: Mapping[str, str]) -> list[str]:
+    """What is told of an operator's files beside the shipped rules, cases aside."""
+    for name, text in files.items():
+        Path(name).write_text(text)
+    try:
+        catalog = load_catalog([SHIPPED, *map(Path, files)])
+    except ConfigurationError as error:
+        return [str(problem) for problem in error.problems]
+    return [str(problem) for problem in check_thrift(catalog)]
+
+
+def test_an_operators_rules_keep_out_of_the_way_of_shipped_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = GOOD.replace("BOOM", "OWN_TOY_BOOM")
+    assert beside_shipped({"a.yaml": swapped(own, "TOY001", "CTR901")}) == []
+    assert beside_shipped({"a.yaml": swapped(own, "TOY001", "CTR899")}) == [
+        "a.yaml:1:1: R038 has the id `CTR899`, which a later version may give to a shipped rule "
+        "(take a number from 900 on)"
+    ]
+    (taken,) = beside_shipped({"a.yaml": swapped(own, "TOY001", "CTR001")})
+    assert taken.startswith("a.yaml:1:1: R002 is called `CTR001`, as is the shipped ")
+    assert taken.endswith("(take a number from 900 on)")
+    assert beside_shipped({"a.yaml": own, "r.yaml": "retired: {CTR001: gone}\n"}) == [
+        "r.yaml:1:11: R011 retires the id `CTR001`, which a shipped rule uses "
+        "(remove the line: a folder retires ids of its own only)"
+    ]

@@ -156,6 +156,51 @@ CIRCLE_OF_THREE = {
     "c.yaml": relation("REL003", "three", "C", "A"),
 }
 
+REFINER = '''\
+from attribution.rules.api import RefineStage, refiner
+
+CASES = "[]"
+
+
+@refiner(id="TOY004", name="toy-refiner", since="0.1.0", stage={stage}, needs={needs}, priority={priority})
+def refine(job):
+    """It refines.
+
+    Why: Because.
+    Misses: Nothing.
+    Next step: Look.
+    """
+    return ()
+'''
+
+UNRELATED = "because: alone\n    given: |\n      node-01 +0.0s C"
+METRIC = """\
+id: MET901
+name: toy-heat
+status: stable
+since: 0.1.0
+kind: metric
+summary: It is hot.
+why: w
+misses: m
+next_step: n
+printed_by: {program: toy, versions: all, source: toy.c}
+extract: {from: node_metrics, metric: toy_heat, when: {above: 5}}
+emit: {symptom: HEAT}
+symptom: {role: effect, meaning: heat}
+cases:
+  - name: fires
+    given: |
+      node-01 +0.0s node_metrics | toy_heat{gpu="0"} 9
+    expect: |
+      node-01 +0.0s HEAT
+  - name: quiet
+    because: cool enough
+    given: |
+      node-01 +0.0s node_metrics | toy_heat{gpu="0"} 3
+    expect: none
+"""
+
 BAD: list[tuple[str, Files]] = [
     ("R001 no rules", {}),
     ("R001 no text", {"a.yaml": b"id: \xff"}),
@@ -163,28 +208,60 @@ BAD: list[tuple[str, Files]] = [
     ("R001 no Python", {"a.py": "def f(:\n"}),
     ("R001 raises", {"a.py": "1 / 0\n"}),
     ("R001 leaves", {"a.py": "raise SystemExit(0)\n"}),
+    ("R001 another exit", {"a.py": "class Bye(BaseException): ...\nraise Bye\n"}),
+    ("R001 too large", {**good(), "b.yaml": "#" * (1 << 20) + "\n"}),
     ("R002 id", python("TOY002", "TOY001")),
     ("R002 name", python("toy-bang", "toy-boom")),
     ("R003", python('emits=["BOOM"]', 'emits=["BOM"]')),
     ("R003 nothing alike", good("symptom: {role: effect, meaning: a boom}\n", "")),
+    (
+        "R003 in a case",
+        {
+            "s.yaml": symptoms(),
+            "a.yaml": relation("REL001", "one", "A", "tag:echo").replace("+0.0s A", "+0.0s AA"),
+        },
+    ),
     ("R004", good("pattern: 'boom", "pattern: '(?<=x)boom")),
     ("R004 one of several", good(r"'boom: (?P<what>\w+)'", r"['boom: (?P<what>\w+)', 'boom: (a)\1']")),
     ("R004 follow", good("emit:", "  follow: {lines: 2, pattern: '(?=x)'}\nemit:")),
     ("R004 Python", python(r"bang: \w", r"bang: (?!x)")),
     ("R004 other dialect", good(r"(?P<what>\w+)", "(?P<what>[[:alpha:]]+)")),
     ("R005", good("literals: ['boom: ']", "literals: ['boom: d']")),
-    ("R005 empty literal", python('literals=["bang: "]', 'literals=[""]')),
+    ("R037 empty literal", python('literals=["bang: "]', 'literals=[""]')),
     ("R006", good("keep: [what]", "keep: [what, wat], node: host, key: [x]")),
     ("R006 device", good("keep: [what]}", "device: {kind: gpu, ids: {pci: bdf}}}")),
     ("R007 never quiet", {"a.yaml": GOOD[: GOOD.index("  - name: quiet")]}),
     ("R007 never fires", {"a.yaml": GOOD[: GOOD.index("  - name: fires")] + GOOD[GOOD.index("  - name: quiet") :]}),
     ("R008", good("    because: nothing after it\n", "")),
     ("R009", good("boom: ?", "all is well")),
+    ("R009 another metric", {"a.yaml": swapped(METRIC, 'toy_heat{gpu="0"} 3', 'toy_heat_max{gpu="0"} 3')}),
+    (
+        "R009 unrelated",
+        {
+            "s.yaml": symptoms(),
+            "a.yaml": swapped(
+                relation("REL001", "one", "A", "B"), "because: alone\n    given: |\n      node-01 +0.0s A", UNRELATED
+            ),
+        },
+    ),
     ("R010 none", {"a.py": "X = 1\n"}),
     ("R010 two", {"a.yaml": GOOD, "b.py": TWO}),
     ("R011", {**good(), "retired.yaml": "retired: {TOY001: was wrong}\n"}),
+    (
+        "R011 twice",
+        {**good(), "r.yaml": "retired: {TOY009: was wrong}\n", "s.yaml": "retired: {TOY009: was right}\n"},
+    ),
     ("R012", {**good(), "b.yaml": "symptoms:\n  BOOM: {role: effect, meaning: b}\n"}),
     ("R013", {"a.py": "import os\nfrom subprocess import run\nimport attribution.rules.loader\nimport re, math\n"}),
+    (
+        "R013 uses",
+        python(
+            'yield Finding("BOOM")',
+            "print(open)\n    import collections, math as m\n    from collections import _sys\n"
+            "    collections._sys.exit()\n    m.__loader__\n    __import__('os')\n"
+            "    getattr(match, 'x').__class__\n    match._replace()",
+        ),
+    ),
     ("R013 inner", {"a.py": "def f():\n    import socket\n"}),
     ("R014", CIRCLE_OF_TWO),
     ("R014 three", CIRCLE_OF_THREE),
@@ -198,9 +275,14 @@ BAD: list[tuple[str, Files]] = [
         },
     ),
     ("R016 headings", python("    Why: Because.\n", "", "Next step: Look.", "Next step:")),
+    ("R016 no first paragraph", python('    """It went bang.\n\n    Why', '    """\n    Why')),
     ("R016 id", python("TOY002", "toy2")),
     ("R017 given", good("+0.0s applog | boom: disk", "applog boom: disk")),
     ("R017 expect", good("node-01 +0.0s BOOM what=disk", "boom")),
+    ("R017 far away", good("+0.0s applog | boom: disk", "+99999999999999s applog | boom: disk")),
+    ("R017 device of a kind", good("BOOM what=disk", "BOOM gpu:kind=x")),
+    ("R018 empty", {**good(), "b.yaml": "# later\n"}),
+    ("R018 a word", {**good(), "b.yaml": "later\n"}),
     ("R018 kind", {"a.yaml": GOOD + "kind: magic\n"}),
     ("R018 list of kinds", {"a.yaml": GOOD + "kind: [extractor]\n"}),
     ("R018 no mapping", {"a.yaml": "- id: TOY001\n"}),
@@ -219,6 +301,13 @@ BAD: list[tuple[str, Files]] = [
     ("D013 role", good("role: effect", "role: root")),
     ("D014 id", good("id: TOY001", "id: toy-1")),
     ("D015", good("why: Because.", "why:")),
+    (
+        "D014 reason",
+        {
+            "s.yaml": symptoms(),
+            "a.yaml": swapped(relation("REL001", "one", "A", "B"), "reason: r", "reason: 'of {causes} {cause}'"),
+        },
+    ),
     ("D014 cause", good("role: effect, meaning", "role: cause, meaning")),
     ("D014 also", good("  - name: fires\n", "  - name: fires\n    also: nobody\n")),
     ("R005 wrong literal", two("'blast: '", r"'blost: \w'")),
@@ -252,10 +341,34 @@ BAD: list[tuple[str, Files]] = [
     ("R032 Python", python('since="0.1.0"', 'since="0.1"')),
     ("R033 name", python("toy-bang", "Toy bang")),
     ("R033 status", python('since="0.1.0",', 'since="0.1.0",\n    status="stabel",')),
+    ("R034 table", {**good(), "tables/b.json": "{", "__init__.py": "", "sub/__init__.py": "X = 1\n"}),
     ("R034 yml", {**good(), "b.yml": GOOD}),
     ("R034 backup", {**good(), "a.yaml.orig": GOOD, ".hidden/x.txt": "x", "README.md": "x", "Makefile": "x"}),
     ("R035 context", good("  - name: fires\n", "  - name: fires\n    context: {nodez: []}\n")),
     ("R036", good("'boom: (?P<what>\\w+)'", "'^boom: (?P<what>\\w+)$'", "boom: ?", "the boom: ?")),
     ("R035 missing and extra", good("BOOM what=disk", "BOOM what=link")),
     ("R035 raises", python('yield Finding("BOOM")', "raise KeyError(match)")),
+    ("R035 leaves", python('yield Finding("BOOM")', "raise SystemExit(0)")),
+    ("R035 not under emits", python('yield Finding("BOOM")', 'yield Finding("BANG")')),
+    ("R035 no finding", python('yield Finding("BOOM")', 'yield "BOOM"')),
+    *(
+        (f"R037 {option}", python('since="0.1.0",', f'since="0.1.0",\n    {option},'))
+        for option in ("follow_lines=10**9", 'follow_lines="x"', "status=4", 'sources=["applog"]', "traceback=1")
+    ),
+    ("R037 id", python('"TOY002"', "900")),
+    ("R037 name", python('"toy-bang"', "3")),
+    ("R037 since", python('since="0.1.0"', "since=0.1")),
+    ("R037 literals", python('["bang: "]', '"bang: "')),
+    ("R037 one literal", python('["bang: "]', '["bang: ", 1]')),
+    ("R037 pattern", python(r'r"bang: \w"', "5")),
+    ("R037 patterns", python(r'r"bang: \w"', "(5,)")),
+    ("R037 emits", python('["BOOM"]', "()")),
+    ("R037 printed_by", python('PrintedBy("toy", "all", "toy.c")', '"me"')),
+    ("R037 part of printed_by", python('"all"', "2")),
+    ("R037 cases", python('CASES = """', 'CASES = 5\nOTHER = """')),
+    ("R037 symptoms", python('CASES = """', 'SYMPTOMS = ("x",)\nCASES = """')),
+    ("R037 role", {"b.py": OWN_SYMPTOM.replace("Role.CAUSE", "5") + PYTHON}),
+    ("R037 no function", python("def bang(match):", "async def bang(match):")),
+    ("R037 stage", {**good(), "b.py": REFINER.format(stage='"JOB"', needs="()", priority=0)}),
+    ("R037 needs", {**good(), "b.py": REFINER.format(stage="RefineStage.JOB", needs='"BOOM"', priority='"x"')}),
 ]

@@ -200,7 +200,11 @@ def _problem(document: Document, path: Path, model: type[BaseModel], error: Any)
         return Problem(place, "D013", f"has `{name}: {_short(error['input'])}`, which is not a known value", remedy)
     if kind == "value_error":
         return Problem(place, "D014", f"has a wrong `{name}`: {message}" if error["loc"] else message)
-    return Problem(place, "D014", f"has `{name}: {_short(error['input'])}`: {message[:1].lower()}{message[1:]}")
+    shown = f"has `{name}: {_short(error['input'])}`"
+    remedy = _described(model, error["loc"]) if kind == "string_pattern_mismatch" else ""
+    if remedy:  # it says in words what the pattern says
+        return Problem(place, "D014", f"{shown}, which is not of the allowed form", remedy)
+    return Problem(place, "D014", f"{shown}: {message[:1].lower()}{message[1:]}")
 
 
 def _short(value: Any) -> str:

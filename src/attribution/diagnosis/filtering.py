@@ -16,6 +16,7 @@ from attribution.rules.api import (
     SetContext,
     expand,
 )
+from attribution.rules.guard import RuleFailure, answers
 from attribution.rules.model import Catalog, Filter
 
 
@@ -68,10 +69,10 @@ def filter_events(
 
 
 def decide(rule: Filter, view: EventView, tags: Mapping[str, tuple[str, ...]]) -> tuple[EventDecision, ...] | None:
-    """What one filter decides, or None where what it needs is absent."""
+    """What one filter decides, or None where what it needs is absent. Raises RuleFailure."""
     if not all(any(view.of(name) for name in expand((need,), tags)) for need in rule.needs):
         return None
-    return tuple(rule.run(view))
+    return answers(rule, view)
 
 
 def _decide(
@@ -80,9 +81,9 @@ def _decide(
     stage = rule.stage.name.lower()
     try:
         decisions = decide(rule, view, catalog.tags)
-    except Exception as error:  # a broken rule must not lose the diagnosis
-        failures.append((rule.info.id, f"{type(error).__name__}: {error}"))
-        trace.add(stage, rule.info.id, FAILED, reason=f"{type(error).__name__}: {error}")
+    except RuleFailure as failure:  # a broken rule must not lose the diagnosis
+        failures.append((rule.info.id, str(failure)))
+        trace.add(stage, rule.info.id, FAILED, reason=str(failure))
         return ()
     if decisions is None:
         trace.add(stage, rule.info.id, NOT_APPLICABLE, reason="no event of " + ", ".join(rule.needs))

@@ -14,6 +14,7 @@ from attribution.diagnosis.trace import ABSTAINED, FAILED, FIRED, NOT_APPLICABLE
 from attribution.events.event import Event
 from attribution.events.symptom import Symptom
 from attribution.rules.api import Attribute, Decision, Demote, JobView, Keep, Note, RefineStage
+from attribution.rules.guard import RuleFailure, answers
 from attribution.rules.model import Catalog, Refiner
 
 
@@ -97,20 +98,19 @@ def _relations(state: Refinement, trace: Trace) -> list[_Ballot]:
 
 
 def decide(rule: Refiner, view: JobView) -> tuple[Decision, ...] | None:
-    """What one refiner decides, or None where what it needs is absent."""
+    """What one refiner decides, or None where what it needs is absent. Raises RuleFailure."""
     if not all(view.all(need) for need in rule.needs):
         return None
-    return tuple(rule.run(view))
+    return answers(rule, view)
 
 
 def _decide(rule: Refiner, view: JobView, state: Refinement, trace: Trace) -> tuple[Decision, ...]:
     stage = rule.stage.name.lower()
     try:
         decisions = decide(rule, view)
-    except Exception as error:  # a broken rule must not lose the diagnosis
-        message = f"{type(error).__name__}: {error}"
-        state.failures.append((rule.info.id, message))
-        trace.add(stage, rule.info.id, FAILED, reason=message)
+    except RuleFailure as failure:  # a broken rule must not lose the diagnosis
+        state.failures.append((rule.info.id, str(failure)))
+        trace.add(stage, rule.info.id, FAILED, reason=str(failure))
         return ()
     if decisions is None:
         trace.add(stage, rule.info.id, NOT_APPLICABLE, reason="no " + " or no ".join(rule.needs))

@@ -34,6 +34,7 @@ from attribution.rules.api import (
     Note,
     SetContext,
 )
+from attribution.rules.guard import RuleFailure
 from attribution.rules.model import Extractor, Filter, MetricExtractor, Refiner, Relation, Rule, RuleInfo
 from attribution.rules.notation import CASE_EPOCH_US, DecisionLine, EventDecisionLine, Fact, RawLine
 from attribution.rules.schema import CaseModel
@@ -63,10 +64,10 @@ def verify_rule(rules: RuleSets, rule: Rule) -> Iterator[Problem]:
                 yield from _others(rules, rule, number, events, context)
         except ValidationError as error:
             lines = tuple(f"cannot be run: `context` has {_wrong(item)}" for item in error.errors())
-        except (notation.NotationError, KeyError) as error:
+        except notation.NotationError as error:
             lines = (f"cannot be run: {error}",)
-        except Exception as error:  # a rule that raises fails its case
-            lines = (f"raised {type(error).__name__}: {error}",)
+        except RuleFailure as failure:  # a rule that raises fails its case
+            lines = (f"failed: {failure}",)
         if lines:
             told = "".join(f"\n    {line}" for line in lines)
             yield Problem(place, "R035", f"has a case `{case.name}` of {rule.info.id} that does not hold:{told}")
@@ -101,7 +102,7 @@ def case_events(rules: RuleSets, given: Sequence[RawLine | Fact], context: Execu
     raw = [line for line in given if isinstance(line, RawLine)]
     extraction = extract(Evidence(context, tuple(_streams(raw))), rules)
     if extraction.failures:
-        raise RuntimeError("; ".join(f"{rule}: {error}" for rule, error in extraction.failures))
+        raise RuleFailure("; ".join(f"{rule} {error}" for rule, error in extraction.failures))
     facts = [_event(number, fact) for number, fact in enumerate(given) if isinstance(fact, Fact)]
     return tuple(sorted([*extraction.events, *facts], key=Event.sort_key))
 

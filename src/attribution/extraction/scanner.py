@@ -17,6 +17,7 @@ from attribution.extraction.masking import MASK, mask
 from attribution.extraction.ruleset import RuleSet
 from attribution.extraction.windows import Tally, Window, windows
 from attribution.rules.api import Finding, Match
+from attribution.rules.guard import RuleFailure, answers
 from attribution.rules.model import Extractor
 
 MAX_EXAMINED = 16 << 10
@@ -316,12 +317,12 @@ class _Scanner:
             return {name: text if text is None or text in masked else MASK for name, text in groups.items()}
         return None
 
-    def _find(self, rule: Extractor, match: Match) -> list[Finding]:
+    def _find(self, rule: Extractor, match: Match) -> tuple[Finding, ...]:
         try:
-            return list(rule.find(match))
-        except Exception as error:  # a broken rule must not lose the diagnosis
-            self._scan.failures.append((rule.info.id, f"{type(error).__name__}: {error}"))
-            return []
+            return answers(rule, match)
+        except RuleFailure as failure:  # a broken rule must not lose the diagnosis
+            self._scan.failures.append((rule.info.id, str(failure)))
+            return ()
 
     # --- joining ------------------------------------------------------------------------------------------------
 

@@ -122,8 +122,8 @@ def extractor(
     `traceback` joins up to the exception line. A `generic` finding gives way to any other on the same lines.
     """
     return _declare(
-        "extractor", id, name, since, status, literals=tuple(literals), pattern=pattern, emits=tuple(emits),
-        printed_by=printed_by, sources=tuple(sources), follow_lines=follow_lines, traceback=traceback, generic=generic,
+        "extractor", id, name, since, status, literals=literals, pattern=pattern, emits=emits,
+        printed_by=printed_by, sources=sources, follow_lines=follow_lines, traceback=traceback, generic=generic,
     )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def event_filter(
     status: str = "stable",
 ) -> Callable[[F], F]:
     """Declares `(EventView) -> Iterable[EventDecision]`. Not called if a symptom of `needs` has no event."""
-    return _declare("filter", id, name, since, status, stage=stage, needs=tuple(needs), emits=tuple(emits))
+    return _declare("filter", id, name, since, status, stage=stage, needs=needs, emits=emits)
 
 
 # --- phase 3: refiners --------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ def refiner(
     status: str = "stable",
 ) -> Callable[[F], F]:
     """Declares `(JobView) -> Iterable[Decision]`. Not called if a symptom of `needs` is absent."""
-    return _declare("refiner", id, name, since, status, stage=stage, needs=tuple(needs), priority=priority)
+    return _declare("refiner", id, name, since, status, stage=stage, needs=needs, priority=priority)
 
 
 def expand(names: Iterable[str], tags: Mapping[str, tuple[str, ...]]) -> Iterator[str]:

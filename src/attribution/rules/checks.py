@@ -17,12 +17,16 @@ from attribution.rules.model import (
     MetricExtractor,
     Refiner,
     Relation,
+    Retired,
     Rule,
     RuleInfo,
     emitted_by,
 )
 from attribution.rules.patterns import refused_patterns
 from attribution.rules.schema import CaseModel
+
+FIRST_FREE = 900
+"""The number of a rule from which on none is shipped."""
 
 _VERSION = re.compile(r"\d{1,5}\.\d{1,5}\.\d{1,5}")
 
@@ -35,13 +39,14 @@ def check_catalog(catalog: Catalog) -> Iterator[Problem]:
         yield from _symptoms_exist(catalog, rule)
         ungated = tuple(_patterns_are_gated(rule)) if isinstance(rule, Extractor) else ()
         yield from ungated
-        yield from _cases_are_whole(rule, gated=not ungated)
+        yield from _cases_are_whole(rule, catalog, gated=not ungated)
     yield from _tags_are_declared(catalog)
     yield from _relations_have_no_cycle(catalog)
 
 
 def check_thrift(catalog: Catalog) -> Iterator[Problem]:
-    """What a set of rules that works has too much of, or too little: R020, R027, R028. Needs no case to be run."""
+    """What a set of rules that works has too much of, or too little: R020, R027, R028, R038. Runs no case."""
+    yield from _numbers_are_free(catalog)
     for rule in catalog.extractors:
         yield from _literals_are_needed(rule)
     emitted = {name for rule in catalog.rules for name in emitted_by(rule)}
@@ -52,6 +57,16 @@ def check_thrift(catalog: Catalog) -> Iterator[Problem]:
             yield Problem(place, "R027", f"defines the symptom `{symptom.name}`, which no rule emits", remedy)
         for lack in _lacks(symptom):
             yield Problem(place, "R028", f"defines the symptom `{symptom.name}` {lack}", "complete it")
+
+
+def _numbers_are_free(catalog: Catalog) -> Iterator[Problem]:
+    """An operator's rule in a family of the shipped ones has a number that none of them will ever have."""
+    families = {rule.info.id[:-3] for rule in catalog.rules if rule.info.written.shipped}
+    for rule in catalog.rules:
+        info = rule.info
+        if not info.written.shipped and info.id[:-3] in families and int(info.id[-3:]) < FIRST_FREE:
+            message = f"has the id `{info.id}`, which a later version may give to a shipped rule"
+            yield Problem(info.at("id"), "R038", message, f"take a number from {FIRST_FREE} on")
 
 
 def _literals_are_needed(rule: Extractor) -> Iterator[Problem]:
@@ -95,14 +110,28 @@ def _names_are_unique(catalog: Catalog) -> Iterator[Problem]:
     seen: dict[str, RuleInfo] = {}
     for rule in catalog.rules:
         if rule.info.id in catalog.retired:
-            yield Problem(
-                rule.info.at("id"), "R011", f"uses the retired id `{rule.info.id}`", "take the next free number"
-            )
+            yield _retired(rule.info, catalog.retired_at[rule.info.id])
         for key, label in (("id", rule.info.id), ("name", rule.info.name)):
             if label in seen:
-                message = f"is called `{label}`, as is {seen[label].at(key)}"
-                yield Problem(rule.info.at(key), "R002", message, "rename one")
+                yield _same(key, label, rule.info, seen[label])
             seen[label] = rule.info
+
+
+def _retired(info: RuleInfo, retired: Retired) -> Problem:
+    """Blames the rule, or the operator who retires a shipped one, which only its own folder can."""
+    if info.written.shipped and not retired.shipped:
+        message = f"retires the id `{info.id}`, which a shipped rule uses"
+        return Problem(retired.place, "R011", message, "remove the line: a folder retires ids of its own only")
+    return Problem(info.at("id"), "R011", f"uses the retired id `{info.id}`", "take the next free number")
+
+
+def _same(key: str, label: str, one: RuleInfo, other: RuleInfo) -> Problem:
+    """Blames the rule of the operator's, if the other one is shipped."""
+    if one.written.shipped == other.written.shipped:
+        return Problem(one.at(key), "R002", f"is called `{label}`, as is {other.at(key)}", "rename one")
+    own, shipped = (other, one) if one.written.shipped else (one, other)
+    remedy = f"take a number from {FIRST_FREE} on" if key == "id" else "rename it"
+    return Problem(own.at(key), "R002", f"is called `{label}`, as is the shipped {shipped.at(key)}", remedy)
 
 
 def _symptoms_exist(catalog: Catalog, rule: Rule) -> Iterator[Problem]:
@@ -142,7 +171,7 @@ def _named(rule: Rule) -> Iterator[tuple[documents.Path, str]]:
         yield from (((*path, number), name) for number, name in enumerate(names))
 
 
-def _cases_are_whole(rule: Rule, *, gated: bool) -> Iterator[Problem]:
+def _cases_are_whole(rule: Rule, catalog: Catalog, *, gated: bool) -> Iterator[Problem]:
     info = rule.info
     for negative, word in ((False, "a case that fires"), (True, "a case with `expect: none`")):
         if not any(case.negative is negative for case in info.cases):
@@ -159,10 +188,22 @@ def _cases_are_whole(rule: Rule, *, gated: bool) -> Iterator[Problem]:
             if case.negative and not case.because:
                 message = f"has a negative case `{case.name}` without `because`"
                 yield Problem(info.at("cases", number), "R008", message, "say why")
-            if case.negative and gated and isinstance(rule, Extractor) and not _near_miss(rule, case):
+            yield from _facts_are_known(rule, number, catalog)
+            remedy = _far_miss(rule, case, catalog) if case.negative and gated else ""
+            if remedy:
                 message = f"has a negative case `{case.name}` that would not pass the rule's gate"
-                remedy = "give a line of a source that the rule reads, with one of its literals"
                 yield Problem(info.at("cases", number, "given"), "R009", message, remedy)
+
+
+def _facts_are_known(rule: Rule, case: int, catalog: Catalog) -> Iterator[Problem]:
+    """The symptoms that a case is given exist: a line that names another could not be run."""
+    text = rule.info.cases[case].given
+    rows = [row for row, line in enumerate(text.splitlines()) if line.strip()]
+    for row, line in zip(rows, notation.parse_given(text), strict=True):
+        if isinstance(line, notation.Fact) and line.symptom not in catalog.symptoms:
+            message = f"has a case `{rule.info.cases[case].name}` with the unknown symptom `{line.symptom}`"
+            remedy = nearest(line.symptom, catalog.symptoms) or "define it, or give one that a rule emits"
+            yield Problem(rule.info.at("cases", case, "given", row), "R003", message, remedy)
 
 
 def _expectation(rule: Rule) -> Callable[[str], object]:
@@ -172,6 +213,24 @@ def _expectation(rule: Rule) -> Callable[[str], object]:
     if isinstance(rule, Filter):
         return notation.parse_event_decisions
     return notation.parse_decisions
+
+
+def _far_miss(rule: Rule, case: CaseModel, catalog: Catalog) -> str:
+    """What a negative case should have been given, if it has nothing that the rule looks at."""
+    given = notation.parse_given(case.given)
+    if isinstance(rule, Extractor):
+        return "" if _near_miss(rule, case) else "give a line of a source that the rule reads, with one of its literals"
+    if isinstance(rule, MetricExtractor):
+        read = [
+            line.text for line in given if isinstance(line, notation.RawLine) and line.source in rule.extract.sources
+        ]
+        near = any(re.match(rf"{re.escape(name)}[\s{{]", text) for name in rule.extract.metric for text in read)
+        return "" if near else "give a sample of a metric and source that the rule reads"
+    if isinstance(rule, Relation) and all(isinstance(line, notation.Fact) for line in given):
+        related = set(expand((*rule.causes, *rule.effects), catalog.tags))
+        near = any(isinstance(line, notation.Fact) and line.symptom in related for line in given)
+        return "" if near else "give one of the symptoms that the rule relates"
+    return ""
 
 
 def _near_miss(rule: Extractor, case: CaseModel) -> bool:

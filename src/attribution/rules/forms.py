@@ -7,8 +7,9 @@ from typing import Any
 from attribution.contracts.errors import Place
 from attribution.events.event import Device
 from attribution.events.moment import SECOND
-from attribution.rules.api import Declared, Finding, Match, PrintedBy
+from attribution.rules.api import Finding, Match, PrintedBy
 from attribution.rules.model import Extractor, Filter, Refiner, Relation, Rule, RuleInfo, Written
+from attribution.rules.options import ExtractorOptions, FilterOptions, RefinerOptions
 from attribution.rules.schema import Emit, ExtractorFile, RelationFile, RuleBase
 
 HEADINGS = ("Why", "Misses", "Next step")
@@ -80,24 +81,22 @@ def relation_of(info: RuleInfo, file: RelationFile) -> Relation:
     )
 
 
-def python_rule(info: RuleInfo, declared: Declared, function: Any) -> Rule:
-    options = dict(declared.options)
-    if declared.kind == "extractor":
-        pattern = options["pattern"]
+def python_rule(info: RuleInfo, options: ExtractorOptions | FilterOptions | RefinerOptions, function: Any) -> Rule:
+    if isinstance(options, ExtractorOptions):
         return Extractor(
             info=info,
-            sources=options["sources"],
-            literals=options["literals"],
-            patterns=(pattern,) if isinstance(pattern, str) else tuple(pattern),
-            emits=options["emits"],
+            sources=options.sources,
+            literals=options.literals,
+            patterns=options.pattern,
+            emits=options.emits,
             find=function,
-            follow_lines=options["follow_lines"],
-            traceback=options["traceback"],
-            generic=options["generic"],
+            follow_lines=options.follow_lines,
+            traceback=options.traceback,
+            generic=options.generic,
         )
-    if declared.kind == "filter":
-        return Filter(info, options["stage"], options["needs"], options["emits"], function)
-    return Refiner(info, options["stage"], options["needs"], options["priority"], function)
+    if isinstance(options, FilterOptions):
+        return Filter(info, options.stage, options.needs, options.emits, function)
+    return Refiner(info, options.stage, options.needs, options.priority, function)
 
 
 def manual(docstring: str) -> Mapping[str, str]:

@@ -1,9 +1,11 @@
-"""Loads rule folders into a Catalog, or reports every error in them at once. `codes` tells what their codes mean."""
+"""Loads rule folders into a Catalog, or reports every error in them at once."""
 
 import ast
 import contextlib
 import hashlib
+import inspect
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,18 +29,22 @@ from attribution.rules.model import (
     MetricExtractor,
     Refiner,
     Relation,
+    Retired,
     Rule,
     RuleInfo,
     Written,
 )
 from attribution.rules.modules import (
     ALLOWED_IMPORTS,
+    PACKAGE,
     first_line_of_cases,
     import_module,
     imports,
+    impurities,
     places_of_options,
     python_cases,
 )
+from attribution.rules.options import options_of, refused_option, symptoms_of
 from attribution.rules.patterns import compile_pattern, refused_patterns
 from attribution.rules.schema import (
     KINDS,
@@ -62,6 +68,9 @@ _NAME = re.compile(RULE_NAME)
 LOCK_NAME = "lock.json"
 """The file of a rule folder that says what its rules did when they were last released on purpose."""
 
+MAX_BYTES = 1 << 20
+"""What a file of a rule folder may hold. The largest shipped one, a table, has a tenth of it."""
+
 _NOTES = frozenset({".md"})
 _LIKE_YAML = frozenset({".yml", ".YAML", ".YML"})
 
@@ -75,7 +84,7 @@ def load_catalog(folders: Sequence[Path], version: str = attribution.__version__
     files = [file for folder in folders for file in _files_of(folder)]
     digest = hashlib.blake2b(digest_size=16)
     for file in files:
-        digest.update(file.name.encode() + b"\0" + file.data + b"\0")
+        digest.update(os.fsencode(file.name) + b"\0" + file.data + b"\0")
     empty = [folder for folder in folders if not any(file.folder == folder for file in files)]
     checked: list[Catalog] = []
 
@@ -118,14 +127,26 @@ class _File:
         return self.name + " " + hashlib.blake2b(self.data, digest_size=8).hexdigest()
 
     @property
-    def is_rule(self) -> bool:
-        is_table = self.path.suffix == ".json" or "tables" in Path(self.name).parts
-        return not is_table and self.path.name != "__init__.py"
+    def shipped(self) -> bool:
+        return is_shipped(self.path)
+
+    @property
+    def holds_no_rule(self) -> bool:
+        """Whether it makes the folder importable, or is a table: shipped rules read tables, and no others can."""
+        if self.shipped:
+            is_table = self.path.suffix == ".json" or "tables" in Path(self.name).parts
+            return is_table or self.path.name == "__init__.py"
+        return self.path.name == "__init__.py" and not self.data.strip()
+
+
+def is_shipped(path: Path) -> bool:
+    """Whether a path lies within the product, and not in a folder of an operator's."""
+    return path.is_relative_to(PACKAGE)
 
 
 def is_rule_file(path: Path) -> bool:
-    """Whether a path is named as a rule file is, or as a table that rules read."""
-    return path.suffix in {".yaml", ".py", ".json"}
+    """Whether a path is named as a rule file is."""
+    return path.suffix in {".yaml", ".py"}
 
 
 def _files_of(folder: Path) -> Iterator[_File]:
@@ -133,12 +154,26 @@ def _files_of(folder: Path) -> Iterator[_File]:
     if folder.is_file():
         yield _File(folder, folder, folder.name, _bytes_of(folder))
         return
-    for path in sorted(folder.rglob("*")):
-        inner = path.relative_to(folder)
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in inner.parts)
-        found = path.is_file() or not path.exists()  # a link to nothing cannot be read, and that is told
-        if not hidden and found and path.suffix not in _NOTES and inner.as_posix() != LOCK_NAME:
-            yield _File(folder, path, inner.as_posix(), _bytes_of(path) if is_rule_file(path) else b"")
+    for path in sorted(_below(folder)):
+        inner = path.relative_to(folder).as_posix()
+        if path.suffix not in _NOTES and inner != LOCK_NAME:
+            is_read = is_rule_file(path) or path.suffix == ".json"
+            yield _File(folder, path, inner, _bytes_of(path) if is_read else b"")
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """All that is not hidden below a folder, but the folders; a link to one is not followed, and told as a file is."""
+    try:
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise _unreadable(folder, error.strerror or str(error)) from error
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name == "__pycache__":
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(folder / entry.name)
+        else:
+            yield folder / entry.name
 
 
 class _Loading:
@@ -150,18 +185,21 @@ class _Loading:
         self.symptoms: dict[str, SymptomType] = {}
         self.places: dict[documents.Path, Place] = {}
         self.retired: dict[str, str] = {}
+        self.retired_at: dict[str, Retired] = {}
         self.tags: dict[str, str] = {}
         self.values: dict[str, Any] = {}
         self._remembered = remembered
 
     def load(self, files: Iterable[_File]) -> None:
         for file in files:
-            if not is_rule_file(file.path):
-                remedy = "call it .yaml" if file.path.suffix in _LIKE_YAML else "move it out of the folder of rules"
-                message = f"is a file of a type that is not read (`{file.path.suffix or file.path.name}`)"
-                self.problems.append(Problem(Place(shown_path(file.path)), "R034", message, remedy))
+            if file.holds_no_rule:
                 continue
-            if not file.is_rule:
+            if not is_rule_file(file.path) or file.path.name == "__init__.py":
+                remedy = "call it .yaml" if file.path.suffix in _LIKE_YAML else "move it out of the folder of rules"
+                is_package = file.path.name == "__init__.py"
+                kind = file.path.name if is_package else file.path.suffix or file.path.name
+                message = f"is a file of a type that is not read (`{kind}`)"
+                self.problems.append(Problem(Place(shown_path(file.path)), "R034", message, remedy))
                 continue
             try:
                 self._yaml(file) if file.path.suffix == ".yaml" else self._python(file)
@@ -186,16 +224,22 @@ class _Loading:
                 self._symptom(name, model, document, ("symptoms", name))
             return
         if isinstance(value, dict) and "retired" in value:
-            self.retired.update(documents.build(document, value, (), RetiredFile).retired)
+            self._retire(documents.build(document, value, (), RetiredFile).retired, document, file.folder)
             return
         kind = value.get("kind", "extractor") if isinstance(value, dict) else None
         if not isinstance(kind, str) or kind not in KINDS:
-            known = ", ".join(sorted(KINDS))
-            problem = Problem(
-                document.place(("kind",)), "R018", f"is no rule of a known kind (`{kind}`)", f"kinds: {known}"
-            )
-            raise ConfigurationError([problem])
+            raise ConfigurationError([_no_kind(document, kind)])
         self._rule_file(self._filled(document, KINDS[kind]), document, file.folder)
+
+    def _retire(self, retired: Mapping[str, str], document: documents.Document, folder: Path) -> None:
+        for id, reason in retired.items():
+            place = document.place(("retired", id))
+            if id in self.retired:
+                message = f"retires the id {id} again, as {self.retired_at[id].place} does"
+                self.problems.append(Problem(place, "R011", message, "retire it once"))
+            else:
+                self.retired[id] = reason
+                self.retired_at[id] = Retired(place, is_shipped(folder))
 
     def _filled(self, document: documents.Document, form: type[documents.M]) -> documents.M:
         """The rule of a document. A key without a value is told as such, and not as a value of a wrong type."""
@@ -214,7 +258,7 @@ class _Loading:
     ) -> None:
         written = Written()
         if self._remembered is None:
-            written = Written(shown_path(folder), document.places, behaviour.of_file(file))
+            written = Written(shown_path(folder), document.places, behaviour.of_file(file), is_shipped(folder))
         info = info_of(file, document.place(("id",)), written)
         if isinstance(file, RelationFile):
             self.rules.append(relation_of(info, file))
@@ -291,9 +335,11 @@ class _Loading:
         tree = self._source(file, shown) if self._remembered is None else None
         try:
             module = import_module(file.path)
-        except (Exception, SystemExit) as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # SystemExit and its like too: a rule must not end the program
             raise ConfigurationError([Problem(Place(shown), "R001", f"cannot be imported: {error!r}")]) from error
-        for symptom in getattr(module, "SYMPTOMS", ()):
+        for symptom in symptoms_of(getattr(module, "SYMPTOMS", ()), shown):
             self._register(symptom, Place(shown))
         self._declared(file, module, shown, tree)
 
@@ -311,6 +357,8 @@ class _Loading:
             for line, name in imports(tree)
             if not any(name == allowed or name.startswith(allowed + ".") for allowed in ALLOWED_IMPORTS)
         ]
+        pure = "rules are pure: they compute from what they are given"
+        refused += [Problem(Place(shown, line, 1), "R013", f"uses `{name}`", pure) for line, name in impurities(tree)]
         if refused:
             raise ConfigurationError(refused)
         return tree
@@ -327,17 +375,25 @@ class _Loading:
             problem = Problem(Place(shown), "R010", f"declares {len(found)} rules", "one rule, one file")
             raise ConfigurationError([problem])
         function, declared = found[0]
+        if not _is_plain_function(function):
+            message = f"decorates `{declared.name}`, which is no plain function"
+            raise ConfigurationError([Problem(Place(shown), "R037", message, "write it as def name(...)")])
         place = Place(shown, function.__code__.co_firstlineno, 1)
         if tree is None:
             assert self._remembered is not None
             cases, written = CasesModel.model_validate(self._remembered[file.key]).cases, Written()
         else:
-            cases, places = python_cases(getattr(module, "CASES", "[]"), shown, first_line_of_cases(tree))
+            text = getattr(module, "CASES", "[]")
+            if not isinstance(text, str):
+                remedy = "the cases as one text, see docs/writing-rules.md"
+                raise ConfigurationError([refused_option("CASES", text, remedy, Place(shown))])
+            cases, places = python_cases(text, shown, first_line_of_cases(tree))
             self.values[file.key] = CasesModel(cases=cases).model_dump(mode="json")
             places |= places_of_options(tree, shown)
-            written = Written(shown_path(file.folder), places, behaviour.of_module(tree, _text_of(file.data, shown)))
+            behaves = behaviour.of_module(tree, _text_of(file.data, shown))
+            written = Written(shown_path(file.folder), places, behaves, is_shipped(file.folder))
         info = self._python_info(function, declared, place, cases, written)
-        rule = python_rule(info, declared, function)
+        rule = python_rule(info, options_of(declared, written.places, place), function)
         if isinstance(rule, Extractor) and self._remembered is None:
             for number, pattern in enumerate(rule.patterns):
                 self.problems += refused_patterns([pattern], info.at("extract", "pattern", number))
@@ -350,11 +406,19 @@ class _Loading:
         for heading in HEADINGS:
             if not told.get(heading):
                 self.problems.append(Problem(place, "R016", f"has a docstring without `{heading}:`", "add the heading"))
-        if not _ID.match(declared.id):
+        if not told.get(""):
+            remedy = "begin it with what was found, in one sentence"
+            self.problems.append(Problem(place, "R016", "has a docstring without a first paragraph", remedy))
+        for option in ("id", "name", "since", "status"):
+            value = getattr(declared, option)
+            if not isinstance(value, str):
+                where = written.places.get((option,), place)
+                raise ConfigurationError([refused_option(option, value, "a text", where)])
+        if not _ID.fullmatch(declared.id):
             self.problems.append(
                 Problem(place, "R016", f"has the id `{declared.id}`", "family and number, such as PYX001")
             )
-        if not _NAME.match(declared.name):
+        if not _NAME.fullmatch(declared.name):
             where = written.places.get(("name",), place)
             self.problems.append(
                 Problem(where, "R033", f"has the name `{declared.name}`", "what was found, in kebab-case")
@@ -374,7 +438,7 @@ class _Loading:
             misses=told.get("Misses", ""),
             next_step=told.get("Next step", ""),
             place=place,
-            printed_by=declared.options.get("printed_by"),
+            printed_by=declared.options.get("printed_by"),  # checked with the other options
             cases=cases,
             written=written,
         )
@@ -393,17 +457,43 @@ class _Loading:
             filters=of(Filter),
             refiners=of(Refiner),
             retired=dict(sorted(self.retired.items())),
+            retired_at=self.retired_at,
             tag_meanings=dict(sorted(self.tags.items())),
             symptom_places=self.places,
         )
 
 
+def _is_plain_function(value: object) -> bool:
+    is_async = inspect.iscoroutinefunction(value) or inspect.isasyncgenfunction(value)
+    return inspect.isfunction(value) and not is_async
+
+
+def _no_kind(document: documents.Document, kind: object) -> Problem:
+    if document.value is None:
+        return Problem(Place(document.file), "R018", "is empty", "write a rule into it, or remove it")
+    if not isinstance(document.value, dict):
+        return Problem(document.place(()), "R018", "is no rule, but a list or a text", "write `key: value` lines")
+    known = f"kinds: {', '.join(sorted(KINDS))}"
+    return Problem(document.place(("kind",)), "R018", f"is no rule of a known kind (`{kind}`)", known)
+
+
 def _bytes_of(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # a folder, or a pipe, which would be waited for
+        raise _unreadable(path, "it is no file")
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-        raise ConfigurationError([Problem(Place(shown_path(path)), "R001", message)]) from error
+        raise _unreadable(path, error.strerror or str(error)) from error
+    if len(data) > MAX_BYTES:
+        problem = Problem(Place(shown_path(path)), "R001", "is larger than 1 MiB", "a rule file holds one rule")
+        raise ConfigurationError([problem])
+    return data
+
+
+def _unreadable(path: Path, reason: str) -> ConfigurationError:
+    problem = Problem(Place(shown_path(path)), "R001", f"cannot be read: {reason}", "put it right, or move it away")
+    return ConfigurationError([problem])
 
 
 def _text_of(data: bytes, shown: str) -> str:
@@ -415,6 +505,6 @@ def _text_of(data: bytes, shown: str) -> str:
 
 
 def shown_path(path: Path) -> str:
-    """A path as errors show it: relative to the working folder where it lies below it."""
+    """A path as errors show it: relative to the working folder if it lies below it, and text whatever its bytes."""
     text, here = path.as_posix(), Path.cwd().as_posix() + "/"
-    return text.removeprefix(here)
+    return os.fsencode(text.removeprefix(here)).decode("utf-8", "backslashreplace")

@@ -35,6 +35,15 @@ class Written:
     folder: str = ""
     places: Mapping[Path, Place] = field(default_factory=dict)
     behaviour: str = ""
+    shipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """Where an id was given up, and whether a shipped file did it."""
+
+    place: Place
+    shipped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +155,7 @@ class Catalog:
     filters: tuple[Filter, ...] = ()
     refiners: tuple[Refiner, ...] = ()
     retired: Mapping[str, str] = field(default_factory=dict)
+    retired_at: Mapping[str, Retired] = field(default_factory=dict)
     tag_meanings: Mapping[str, str] = field(default_factory=dict)
     symptom_places: Mapping[Path, Place] = field(default_factory=dict)
 

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,9 @@ import attribution
 from attribution.contracts import documents
 from attribution.contracts.errors import ConfigurationError, Place
 from attribution.rules.schema import CaseModel, CasesModel
+
+PACKAGE = Path(attribution.__file__).parent
+"""The folder of the product, whose catalog holds the shipped rules."""
 
 ALLOWED_IMPORTS = (
     "attribution.bundle.evidence",
@@ -46,12 +50,35 @@ def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module or "."
 
 
+_IMPURE = frozenset(
+    {"open", "eval", "exec", "compile", "print", "input", "breakpoint"}
+    | {"globals", "locals", "vars", "getattr", "setattr", "delattr"}
+)
+"""Built-in functions that a pure rule has no use for: they reach files, the terminal, or names that are not written."""
+
+
+def impurities(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Uses of what a pure function does not need, each with its line. A lint: who wants to can get around it."""
+    imported = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            imported |= {(alias.asname or alias.name).partition(".")[0] for alias in node.names}
+            yield from ((node.lineno, alias.name) for alias in node.names if alias.name.startswith("_"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            if node.id in _IMPURE or node.id.startswith("__"):
+                yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute):
+            of_module = isinstance(node.value, ast.Name) and node.value.id in imported
+            if node.attr.startswith("__" if not of_module else "_"):
+                yield node.lineno, node.attr
+
+
 def import_module(path: Path) -> ModuleType:
-    package = Path(attribution.__file__).parent
-    if path.is_relative_to(package):
-        dotted = ".".join(path.relative_to(package.parent).with_suffix("").parts)
+    if path.is_relative_to(PACKAGE):
+        dotted = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
         return importlib.import_module(dotted)
-    name = "attribution_rules_" + hashlib.blake2b(str(path).encode(), digest_size=8).hexdigest()
+    name = "attribution_rules_" + hashlib.blake2b(os.fsencode(path), digest_size=8).hexdigest()
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"no loader for {path}")

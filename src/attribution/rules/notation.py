@@ -11,11 +11,14 @@ from attribution.events.moment import SECOND
 CASE_EPOCH_US = 1_767_225_600 * SECOND
 """2026-01-01T00:00:00Z: second 0 of every case."""
 
+MAX_SECS = 1_000_000_000
+"""How far from second 0 a line of a case may be: some thirty years."""
+
 _SOURCES = frozenset(source.value for source in Source)
 _KINDS = frozenset(kind.value for kind in DeviceKind)
 _RAW = re.compile(r"^(?P<who>\S+) \+(?P<secs>\d+(?:\.\d+)?)s (?P<source>[a-z_]+) \|(?: (?P<line>.*))?$")
 _FACT = re.compile(r"^(?P<who>\S+) \+(?P<secs>\d+(?:\.\d+)?)s (?P<symptom>[A-Z][A-Z0-9_]*)(?P<rest>(?: .*)?)$")
-_WHO = re.compile(r"^(?P<node>[^/]+?)(?:\.rank(?P<rank>\d+))?(?:/(?P<stream>.+))?$")
+_WHO = re.compile(r"^(?P<node>[^/]+?)(?:\.rank(?P<rank>\d{1,8}))?(?:/(?P<stream>.+))?$")
 _FIELD = re.compile(r' (?P<name>[a-z_0-9]+)=(?:"(?P<quoted>[^"]*)"|(?P<plain>\S*))')
 _DEVICE = re.compile(r"^ (?P<kind>[a-z_]+):(?P<ids>\S+)")
 _DECISION = re.compile(
@@ -105,7 +108,9 @@ def parse_given(text: str) -> tuple[RawLine | Fact, ...]:
         match = _RAW.match(line)
         if match and match["source"] in _SOURCES:
             node, rank, stream = _who(match["who"])
-            return RawLine(node, rank, stream, _us(match["secs"]), Source(match["source"]), match["line"] or "")
+            return RawLine(
+                node, rank, stream, _us(number, line, match["secs"]), Source(match["source"]), match["line"] or ""
+            )
         if _FACT.match(line):
             return parse_fact(number, line)
         raise NotationError(number, line, "`node-01 +0.0s applog | text` or `node-01 +0.0s SYMPTOM field=value`")
@@ -127,13 +132,15 @@ def parse_fact(number: int, line: str) -> Fact:
     device, rest = None, match["rest"]
     named = _DEVICE.match(rest)
     if named and named["kind"] in _KINDS:
-        pairs = [pair.partition("=") for pair in named["ids"].split(",")]
-        device = Device.of(named["kind"], **{name: value for name, _, value in pairs})
+        ids = {name: value for name, _, value in (pair.partition("=") for pair in named["ids"].split(","))}
+        if "kind" in ids:
+            raise NotationError(number, line, "a device whose ids are named otherwise than `kind`")
+        device = Device.of(named["kind"], **ids)
         rest = rest[named.end() :]
     fields = [(m["name"], m["quoted"] if m["quoted"] is not None else m["plain"]) for m in _FIELD.finditer(rest)]
     if _FIELD.sub("", rest).strip():
         raise NotationError(number, line, "`node-01 +0.0s SYMPTOM kind:id=value field=value`")
-    return Fact(node, rank, _us(match["secs"]), match["symptom"], device, tuple(sorted(fields)))
+    return Fact(node, rank, _us(number, line, match["secs"]), match["symptom"], device, tuple(sorted(fields)))
 
 
 def parse_decisions(text: str) -> tuple[DecisionLine, ...]:
@@ -210,5 +217,7 @@ def _who(text: str) -> tuple[str | None, int | None, str]:
     return node, int(match["rank"]) if match["rank"] else None, match["stream"] or ""
 
 
-def _us(secs: str) -> int:
+def _us(number: int, line: str, secs: str) -> int:
+    if float(secs) > MAX_SECS:
+        raise NotationError(number, line, f"within {MAX_SECS} seconds of the case's start")
     return round(float(secs) * SECOND)

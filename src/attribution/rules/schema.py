@@ -1,14 +1,15 @@
 """The YAML forms of rules, of their cases and of the symptom registry."""
 
+import re
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from attribution.contracts.base import Strict
 from attribution.contracts.vocabulary import Action, DeviceKind, Role, Source, SubDomain, TerminalState
 
 SYMPTOM_NAME = r"^[A-Z][A-Z0-9_]*$"
-SymptomName = Annotated[str, Field(pattern=SYMPTOM_NAME)]
+SymptomName = Annotated[str, Field(pattern=SYMPTOM_NAME, description="in capitals, such as DISK_FULL")]
 RULE_ID = r"^[A-Z][A-Z0-9]{1,7}\d{3}$"
 RULE_NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
 RuleId = Annotated[str, Field(pattern=RULE_ID, description="family and number, such as PYX001")]
@@ -190,8 +191,16 @@ class RelationModel(Strict):
     effects: Many
     scope: Literal["same_gpu", "same_node", "same_nvlink_domain", "same_communicator", "job"]
     order: Literal["not_later", "earlier", "any"] = "not_later"
-    within_secs: float | None = Field(default=None, gt=0)
-    reason: Text
+    within_secs: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    reason: Text = Field(description="why the effect gives way; {cause} stands for the meaning of the cause")
+
+    @field_validator("reason")
+    @classmethod
+    def _has_known_places(cls, reason: str) -> str:
+        unknown = set(re.findall(r"\{[^{}]*\}", reason)) - {"{cause}"}
+        if unknown:
+            raise ValueError(f"has {sorted(unknown)[0]}, and {{cause}} is all that is filled in")
+        return reason
 
 
 class RuleBase(Strict):
