@@ -111,7 +111,7 @@ def test_metrics_may_be_open_to_the_same_machine(shipped, tmp_path: Path) -> Non
 def test_without_tokens_a_page_of_another_site_is_refused(desk: Desk) -> None:
     elsewhere = {"origin": "http://elsewhere.example"}
     problem(desk.http.post("/v2/attributors", json=CONTEXT, headers=elsewhere), 403, "forbidden")
-    assert desk.open(headers={"origin": "http://service"})
+    assert desk.open(headers={"origin": "http://localhost"})
 
 
 FILES = {
