@@ -73,7 +73,7 @@ def ndjson(_context: Any, value: Any) -> bytes:
 def app(shipped: RuleSets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Service that only schemathesis talks to."""
     store = open_store(str(tmp_path_factory.mktemp("store") / "sessions.db"))
-    yield create_app(lambda: shipped, ServiceSettings(), Sessions(store), Clock(), lambda _rules: ())
+    yield create_app(lambda: shipped, ServiceSettings(host="testserver"), Sessions(store), Clock(), lambda _rules: ())
     store.close()
 
 

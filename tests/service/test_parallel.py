@@ -27,7 +27,7 @@ def replicas(shipped: RuleSets, tmp_path: Path, store_url: str) -> Iterator[list
 
 
 def client_of(desk: Desk) -> AttributionClient:
-    return AttributionClient("http://service", transport=desk.http._transport)
+    return AttributionClient("http://localhost", transport=desk.http._transport)
 
 
 def test_two_clients_at_once_get_what_each_would_get_alone(shipped: RuleSets, replicas: list[Desk]) -> None:

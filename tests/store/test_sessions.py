@@ -22,6 +22,7 @@ from attribution.contracts.vocabulary import Format, Source, Status
 from attribution.store.database import Store, open_store
 from attribution.store.faults import StoreDamaged
 from attribution.store.schema import observations as table
+from attribution.store.schema import sessions as schema_sessions
 from attribution.store.sessions import Session, SessionGone, SessionLimits, Sessions, is_id
 
 NOW = datetime(2026, 5, 4, 3, 6, 58, 112345, tzinfo=UTC)
@@ -72,7 +73,7 @@ def test_one_attempt_has_one_session(sessions: Sessions) -> None:
     first = sessions.open(context(scheduler_state="RUNNING"), None, NOW, DAY)
     later = NOW + timedelta(hours=1)
     again = sessions.open(context(scheduler_state="FAILED"), None, later, DAY)
-    assert first and again
+    assert again
     assert again.id == first.id
     assert (first.created_at, first.expires_at) == (NOW, NOW + timedelta(days=1))
     assert (again.created_at, again.expires_at) == (NOW, later + timedelta(days=1))
@@ -185,10 +186,11 @@ def test_hostile_names_survive(sessions: Sessions) -> None:
     name = "job \0\x1a\x1a0000 字 ' \" % \\ 😀" + "x" * 5000
     torn = name + "\ud800 \udfff"
     first = sessions.open(context(name, user=torn, cluster=torn), torn, NOW, DAY)
+    assert first and sessions.context(first.id) == context(name, user=torn, cluster=torn)
     again = sessions.open(context(name, cluster=torn), torn, NOW, DAY)
     assert first and again
     assert first.id == again.id
-    assert sessions.context(first.id) == context(name, user=torn, cluster=torn)
+    assert sessions.context(first.id) == context(name, cluster=torn)
     assert sessions.open(context(name, cluster=torn), torn + "x", NOW, DAY) != again
     assert sessions.get(first.id, torn, NOW) == again
 
@@ -326,6 +328,31 @@ def test_a_large_body(sessions: Sessions) -> None:
     assert first.body == body
     assert last.body == "end"
     assert sessions.content(session.id).bytes == (64 << 20) + 3
+
+
+def test_a_session_is_renewed_without_its_context(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = opened(sessions)
+
+    def read(*_: object) -> None:
+        raise AssertionError("the context was read")
+
+    monkeypatch.setattr("attribution.store.sessions.from_json", read)
+    assert sessions.get(session.id, None, NOW) == session
+    assert sessions.renew(session.id, None, NOW + timedelta(hours=1), DAY) is not None
+
+
+def test_the_context_of_no_session_is_gone(sessions: Sessions) -> None:
+    with pytest.raises(SessionGone):
+        sessions.context("x" * 32)
+
+
+@pytest.mark.parametrize("text", ["{", "{}"])
+def test_a_damaged_context_is_told(sessions: Sessions, store: Store, text: str) -> None:
+    session = opened(sessions)
+    with store.write() as connection:
+        connection.execute(update(schema_sessions).values(context=text))
+    with pytest.raises(StoreDamaged, match="the context of a session is damaged"):
+        sessions.context(session.id)
 
 
 def test_a_damaged_body_is_told(sessions: Sessions, store: Store) -> None:

@@ -15,5 +15,5 @@ def is_loopback_name(header: str, host: str) -> bool:
 def _name(header: str) -> str:
     """The name of a Host header without its port."""
     if header.startswith("["):
-        return header.partition("]")[0].lower() + "]"
+        return "".join(header.partition("]")[:2]).lower()
     return header.partition(":")[0].lower()

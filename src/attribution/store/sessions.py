@@ -15,7 +15,7 @@ from attribution.contracts.exchange import ObservationAnswer
 from attribution.contracts.observation import Observation
 from attribution.store.codec import from_json, to_json, unpack
 from attribution.store.database import Store
-from attribution.store.faults import SessionGone
+from attribution.store.faults import SessionGone, damaged
 from attribution.store.identity import ALL_TENANTS, Tenant, attempt_key, owned_by, tenant_key
 from attribution.store.ingest import SessionLimits, Totals, held_digests, judge, prepare
 from attribution.store.schema import observations, sessions
@@ -103,12 +103,15 @@ class Sessions:
         return _session(row) if row else None
 
     def context(self, session_id: str) -> ExecutionContext:
-        """What was run, where and when, as the session was opened last. Raises SessionGone."""
+        """What was run, where and when, as the session was opened last. Raises SessionGone, StoreDamaged."""
         with self.store.read() as connection:
             text = connection.execute(select(sessions.c.context).where(sessions.c.id == session_id)).scalar()
         if text is None:
             raise SessionGone(session_id)
-        return from_json(text, ExecutionContext)
+        try:
+            return from_json(text, ExecutionContext)
+        except ValueError:
+            raise damaged("the context of a session") from None
 
     def renew(self, attributor_id: str, tenant: Tenant, now: datetime, idle_secs: float) -> Session | None:
         """As `get`, with the session's end moved to `now` and `idle_secs`.
