@@ -24,7 +24,7 @@ def service(shipped: RuleSets, tmp_path: Path) -> Iterator[AttributionClient]:
     with closing(open_store(str(tmp_path / "sessions.db"))) as store:
         app = create_app(lambda: shipped, ServiceSettings(), Sessions(store), verify_rules=lambda rules: ())
         with AttributionClient(
-            "http://in-process", transport=InProcess(app, app.router.lifespan_context(app)), retries=FAST
+            "http://localhost", transport=InProcess(app, app.router.lifespan_context(app)), retries=FAST
         ) as client:
             yield client
 

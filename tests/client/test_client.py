@@ -334,7 +334,7 @@ def test_an_application_answers_within_the_process() -> None:
 
     app = Starlette(routes=[Route("/v2/attributors", opened, methods=["POST"])], lifespan=lifespan)
     transport = InProcess(app, app.router.lifespan_context(app))
-    with AttributionClient("http://in-process", transport=transport) as service, ThreadPoolExecutor(4) as pool:
+    with AttributionClient("http://localhost", transport=transport) as service, ThreadPoolExecutor(4) as pool:
         assert events == ["started"]
         contexts = [ExecutionContext(workload_id=f"job-{number}") for number in range(20)]
         assert {opened.attributor_id for opened in pool.map(service.open, contexts)} == {"a/b"}
@@ -355,7 +355,7 @@ def test_an_application_that_does_not_answer_in_time_is_given_up() -> None:
     app = Starlette(routes=[Route("/v2/collection-plan", slow)])
     with (
         AttributionClient(
-            "http://in-process", transport=InProcess(app), timeout_secs=0.05, retries=NO_RETRIES
+            "http://localhost", transport=InProcess(app), timeout_secs=0.05, retries=NO_RETRIES
         ) as service,
         pytest.raises(ServiceUnreachable, match="no answer within the time allowed"),
     ):
@@ -369,7 +369,7 @@ def test_an_application_that_breaks_is_a_problem_of_the_service() -> None:
 
     app = Starlette(routes=[Route("/v2/collection-plan", broken)])
     with (
-        AttributionClient("http://in-process", transport=InProcess(app)) as service,
+        AttributionClient("http://localhost", transport=InProcess(app)) as service,
         pytest.raises(ServiceProblem, match="answered 500"),
     ):
         service.plan()

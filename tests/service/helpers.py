@@ -99,7 +99,7 @@ def serving(
     app = create_app(load, ServiceSettings.model_validate(settings or {}), Sessions(opened), clock, verify_rules)
     transport = InProcess(app, app.router.lifespan_context(app))
     try:
-        with httpx.Client(transport=transport, base_url="http://service", timeout=600) as http:
+        with httpx.Client(transport=transport, base_url="http://localhost", timeout=600) as http:
             yield Desk(http, app.state.service, app, clock)
     finally:
         transport.close()

@@ -26,7 +26,7 @@ from attribution.service.app import create_app
 from attribution.service.settings import ServiceSettings
 from attribution.service.v1_models import ObservationRequest, OpenRequest
 from attribution.store.database import open_store
-from attribution.store.sessions import SessionLimits, Sessions
+from attribution.store.sessions import Sessions
 
 from tests.service.helpers import CONTEXT, Clock, Desk, syslog
 
@@ -73,7 +73,7 @@ def ndjson(_context: Any, value: Any) -> bytes:
 def app(shipped: RuleSets, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Service that only schemathesis talks to."""
     store = open_store(str(tmp_path_factory.mktemp("store") / "sessions.db"))
-    yield create_app(lambda: shipped, ServiceSettings(), Sessions(store), Clock(), lambda _rules: ())
+    yield create_app(lambda: shipped, ServiceSettings(host="testserver"), Sessions(store), Clock(), lambda _rules: ())
     store.close()
 
 
@@ -106,7 +106,7 @@ def test_every_answer_is_one_that_the_document_names(app: Any, schema: Any, meth
             context = ExecutionContext.model_validate(CONTEXT)
             session = service.sessions.open(context, None, service.clock(), 3600)
             observation = Observation.model_validate(syslog(0))
-            service.sessions.add(session, [(0, observation)], service.clock(), SessionLimits())
+            service.sessions.add(session, [(0, observation)], service.clock(), service.limits)
             case.path_parameters["attributor_id"] = session.id
         case.validate_response(case.call(), checks=checks)
 

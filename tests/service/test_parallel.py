@@ -27,7 +27,7 @@ def replicas(shipped: RuleSets, tmp_path: Path, store_url: str) -> Iterator[list
 
 
 def client_of(desk: Desk) -> AttributionClient:
-    return AttributionClient("http://service", transport=desk.http._transport)
+    return AttributionClient("http://localhost", transport=desk.http._transport)
 
 
 @pytest.mark.slow

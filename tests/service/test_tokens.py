@@ -110,8 +110,26 @@ def test_metrics_may_be_open_to_the_same_machine(shipped, tmp_path: Path) -> Non
 
 def test_without_tokens_a_page_of_another_site_is_refused(desk: Desk) -> None:
     elsewhere = {"origin": "http://elsewhere.example"}
-    problem(desk.http.post("/v2/attributors", json=CONTEXT, headers=elsewhere), 403, "forbidden")
-    assert desk.open(headers={"origin": "http://service"})
+    details = problem(desk.http.post("/v2/attributors", json=CONTEXT, headers=elsewhere), 403, "forbidden")
+    assert "token" not in details["title"]
+    assert desk.open(headers={"origin": "http://localhost"})
+
+
+@pytest.mark.parametrize("host", ["evil.example:8000", "localhost.evil.example", "127.0.0.1.evil.example", ""])
+def test_without_tokens_only_names_of_loopback_are_answered(desk: Desk, host: str) -> None:
+    headers = {"host": host, "origin": f"http://{host}"}
+    problem(desk.http.post("/v2/attributors", json=CONTEXT, headers=headers), 421, "misdirected")
+    problem(desk.http.get("/metrics", headers={"host": host}), 421, "misdirected")
+    assert desk.http.get("/v2/healthz", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000"])
+def test_every_name_of_loopback_is_answered(desk: Desk, host: str) -> None:
+    assert desk.open(headers={"host": host, "origin": f"http://{host}"})
+
+
+def test_with_tokens_any_name_is_answered(guarded: Desk) -> None:
+    assert guarded.open(headers={**A, "host": "attribution.example"})
 
 
 FILES = {

@@ -183,9 +183,8 @@ def test_sessions_are_shared_with_version_2(client: Client, desk: Desk) -> None:
 
 def test_the_workload_becomes_the_context(client: Client, desk: Desk) -> None:
     session = client.open()
-    found = desk.service.sessions.get(session, None, desk.clock())
-    assert found is not None
-    context = json.loads(found.context.model_dump_json(exclude_defaults=True))
+    found = desk.service.sessions.context(session)
+    context = json.loads(found.model_dump_json(exclude_defaults=True))
     assert context == {
         "workload_id": "418201",
         "scheduler": "slurm",
@@ -224,9 +223,8 @@ TIMES = {
 @pytest.mark.parametrize("time", TIMES)
 def test_times_are_read_as_clients_write_them(client: Client, desk: Desk, time: str | float) -> None:
     session = client.open({**WORKLOAD, "job_end_time": time})
-    found = desk.service.sessions.get(session, None, desk.clock())
-    assert found is not None
-    assert json.loads(found.context.model_dump_json())["ended_at"] == TIMES[time]
+    found = desk.service.sessions.context(session)
+    assert json.loads(found.model_dump_json())["ended_at"] == TIMES[time]
 
 
 EXITS = {"1:0": (1, None), "0:9": (0, 9), "137": (137, None), "0:125": (0, None), "": (None, None), 3: (3, None)}
@@ -235,9 +233,8 @@ EXITS = {"1:0": (1, None), "0:9": (0, 9), "137": (137, None), "0:125": (0, None)
 @pytest.mark.parametrize("text", EXITS)
 def test_the_exit_is_read_as_the_scheduler_prints_it(client: Client, desk: Desk, text: str | int) -> None:
     session = client.open({**WORKLOAD, "exit_code_signal": text})
-    found = desk.service.sessions.get(session, None, desk.clock())
-    assert found is not None
-    assert (found.context.exit_code, found.context.signal) == EXITS[text]
+    found = desk.service.sessions.context(session)
+    assert (found.exit_code, found.signal) == EXITS[text]
 
 
 def test_unknown_keys_are_ignored_and_counted(client: Client, desk: Desk) -> None:

@@ -22,11 +22,12 @@ from attribution.contracts.vocabulary import Format, Source, Status
 from attribution.store.database import Store, open_store
 from attribution.store.faults import StoreDamaged
 from attribution.store.schema import observations as table
+from attribution.store.schema import sessions as schema_sessions
 from attribution.store.sessions import Session, SessionGone, SessionLimits, Sessions, is_id
 
 NOW = datetime(2026, 5, 4, 3, 6, 58, 112345, tzinfo=UTC)
 DAY = 86_400.0
-LIMITS = SessionLimits()
+LIMITS = SessionLimits(observations=200_000, bytes=8 << 30, observation_bytes=256 << 20)
 JOBS = count()
 ON_ONE_STORE = settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -72,11 +73,11 @@ def test_one_attempt_has_one_session(sessions: Sessions) -> None:
     first = sessions.open(context(scheduler_state="RUNNING"), None, NOW, DAY)
     later = NOW + timedelta(hours=1)
     again = sessions.open(context(scheduler_state="FAILED"), None, later, DAY)
-    assert first and again
+    assert again
     assert again.id == first.id
     assert (first.created_at, first.expires_at) == (NOW, NOW + timedelta(days=1))
     assert (again.created_at, again.expires_at) == (NOW, later + timedelta(days=1))
-    assert again.context == context(scheduler_state="FAILED")
+    assert sessions.context(again.id) == context(scheduler_state="FAILED")
     assert sessions.get(first.id, None, later) == again
 
 
@@ -185,10 +186,11 @@ def test_hostile_names_survive(sessions: Sessions) -> None:
     name = "job \0\x1a\x1a0000 字 ' \" % \\ 😀" + "x" * 5000
     torn = name + "\ud800 \udfff"
     first = sessions.open(context(name, user=torn, cluster=torn), torn, NOW, DAY)
+    assert first and sessions.context(first.id) == context(name, user=torn, cluster=torn)
     again = sessions.open(context(name, cluster=torn), torn, NOW, DAY)
     assert first and again
     assert first.id == again.id
-    assert first.context == context(name, user=torn, cluster=torn)
+    assert sessions.context(first.id) == context(name, cluster=torn)
     assert sessions.open(context(name, cluster=torn), torn + "x", NOW, DAY) != again
     assert sessions.get(first.id, torn, NOW) == again
 
@@ -234,7 +236,7 @@ def test_a_contradiction_is_rejected_whichever_comes_first(sessions: Sessions, f
 def test_the_same_words_as_the_engine(sessions: Sessions) -> None:
     session = opened(sessions)
     pair = (line("0123456789"), line("456X89ab", 4))
-    _, (refused,) = assemble(session.context, pair)
+    _, (refused,) = assemble(sessions.context(session.id), pair)
     assert add(sessions, session, *pair)[1] == f"rejected {refused.reason}"
 
 
@@ -328,6 +330,31 @@ def test_a_large_body(sessions: Sessions) -> None:
     assert sessions.content(session.id).bytes == (64 << 20) + 3
 
 
+def test_a_session_is_renewed_without_its_context(sessions: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = opened(sessions)
+
+    def read(*_: object) -> None:
+        raise AssertionError("the context was read")
+
+    monkeypatch.setattr("attribution.store.sessions.from_json", read)
+    assert sessions.get(session.id, None, NOW) == session
+    assert sessions.renew(session.id, None, NOW + timedelta(hours=1), DAY) is not None
+
+
+def test_the_context_of_no_session_is_gone(sessions: Sessions) -> None:
+    with pytest.raises(SessionGone):
+        sessions.context("x" * 32)
+
+
+@pytest.mark.parametrize("text", ["{", "{}"])
+def test_a_damaged_context_is_told(sessions: Sessions, store: Store, text: str) -> None:
+    session = opened(sessions)
+    with store.write() as connection:
+        connection.execute(update(schema_sessions).values(context=text))
+    with pytest.raises(StoreDamaged, match="the context of a session is damaged"):
+        sessions.context(session.id)
+
+
 def test_a_damaged_body_is_told(sessions: Sessions, store: Store) -> None:
     session = opened(sessions)
     add(sessions, session, line("a" * 1000))
@@ -397,7 +424,7 @@ def test_the_engine_finds_no_contradiction_in_what_was_accepted(
     session = opened(sessions)
     add(sessions, session, *items[:cut])
     add(sessions, session, *items[cut:])
-    _, rejected = assemble(session.context, held(sessions, session))
+    _, rejected = assemble(sessions.context(session.id), held(sessions, session))
     assert rejected == ()
 
 
@@ -408,7 +435,7 @@ def test_two_contradict_each_other_or_do_not(sessions: Sessions, pair: tuple[Obs
     one, other = opened(sessions), opened(sessions)
     forward, backward = add(sessions, one, *pair), add(sessions, other, *reversed(pair))
     assert forward[1] == backward[1]
-    _, rejected = assemble(one.context, pair)
+    _, rejected = assemble(sessions.context(one.id), pair)
     assert ("conflict" in forward[1]) == bool(rejected)
 
 
@@ -474,7 +501,7 @@ def test_of_contradictions_at_once_one_is_kept(sessions: Sessions) -> None:
 
 def test_limits_hold_when_many_add_at_once(sessions: Sessions) -> None:
     session = opened(sessions)
-    few = SessionLimits(observations=10)
+    few = SessionLimits(observations=10, bytes=LIMITS.bytes, observation_bytes=LIMITS.observation_bytes)
     items = [line("x", n) for n in range(60)]
     told = together(6, lambda n: [t for i in items[n::6] for t in add(sessions, session, i, limits=few)])
     assert sum(t == "accepted" for some in told for t in some) == 10

@@ -167,7 +167,7 @@ def _client(settings: BlueprintSettings, rules: list[Path]) -> Iterator[Attribut
     """A client of the Service that is configured, or of one that runs within this process and ends with it."""
     endpoint = settings.service
     if endpoint.url is None:
-        with _in_process(rules) as transport, _connected(endpoint, "http://in-process", transport) as client:
+        with _in_process(rules) as transport, _connected(endpoint, "http://localhost", transport) as client:
             yield client
         return
     if rules:

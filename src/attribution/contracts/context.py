@@ -1,9 +1,15 @@
 """The ExecutionContext says what was run, where and when."""
 
+from collections import Counter
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
 from attribution.contracts.base import Instant, Strict
 from attribution.contracts.vocabulary import Scheduler
+
+MAX_RANK = 2**31 - 1
+"""The largest rank, and number of ranks."""
 
 
 class Gpu(Strict):
@@ -28,7 +34,7 @@ class Node(Strict):
 
     name: str = Field(min_length=1)
     aliases: tuple[str, ...] = ()
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[Annotated[int, Field(ge=0, le=MAX_RANK)], ...] = ()
     gpus: tuple[Gpu, ...] = ()
     nics: tuple[Nic, ...] = ()
     nvlink_domain: str | None = None
@@ -55,12 +61,12 @@ class ExecutionContext(Strict):
     started_at: Instant | None = None
     ended_at: Instant | None = None
     scheduler_state: str | None = Field(default=None, description="as the scheduler prints it, such as NODE_FAIL")
-    exit_code: int | None = None
+    exit_code: int | None = Field(default=None, ge=-(2**31), le=2**32 - 1)
     signal: int | None = Field(default=None, ge=1, le=64)
     reason: str | None = Field(default=None, description="the scheduler's reason, as it prints it")
     nodes: tuple[Node, ...] = ()
-    nranks: int | None = Field(default=None, ge=1)
-    ranks_per_node: int | None = Field(default=None, ge=1)
+    nranks: int | None = Field(default=None, ge=1, le=MAX_RANK)
+    ranks_per_node: int | None = Field(default=None, ge=1, le=MAX_RANK)
     previous_attempts: tuple[str, ...] = ()
     inferred: tuple[str, ...] = Field(default=(), description="fields that were read off the evidence, not given")
     partial: str | None = Field(default=None, description="why the scope is incomplete, if it is")
@@ -69,8 +75,7 @@ class ExecutionContext(Strict):
     def _consistent(self) -> "ExecutionContext":
         if self.started_at and self.ended_at and self.ended_at < self.started_at:
             raise ValueError("`ended_at` is before `started_at`")
-        names = [node.name for node in self.nodes]
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+        twice = sorted(name for name, count in Counter(node.name for node in self.nodes).items() if count > 1)
         if twice:
             raise ValueError(f"node `{twice[0]}` is listed twice")
         return self

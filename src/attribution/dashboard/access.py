@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from attribution.configuration.loopback import is_loopback_name
 from attribution.dashboard.problems import WebProblem, answer
 from attribution.dashboard.settings import ProxySettings
 from attribution.store.queries import ALL_TENANTS, Tenant
@@ -18,7 +19,6 @@ OPEN_PATHS = ("/static/", "/healthz", "/readyz")
 """Paths that show nothing of any attempt."""
 
 _CHALLENGE = {"www-authenticate": 'Basic realm="Attribution: give a token as the password", charset="UTF-8", Bearer'}
-_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,7 @@ class Access:
         return Reader(tenant)
 
     def _check_name(self, headers: Headers) -> None:
-        name = _name(headers.get("host", ""))
-        if name not in _LOOPBACK_NAMES | {self.host}:
+        if not is_loopback_name(headers.get("host", ""), self.host):
             detail = "Without a token these pages answer to names of loopback only: ask http://localhost instead."
             raise WebProblem(421, detail)
 
@@ -120,13 +119,6 @@ def _token(header: str) -> str | None:
     except (binascii.Error, ValueError):
         return None
     return password or None
-
-
-def _name(host: str) -> str:
-    """The name of a Host header without its port."""
-    if host.startswith("["):
-        return host.partition("]")[0].lower() + "]"
-    return host.partition(":")[0].lower()
 
 
 def _address(peer: str | None) -> IPv4Address | IPv6Address | None:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import Response
@@ -16,11 +17,11 @@ from attribution.configuration.tokens import Tokens, load_tokens
 from attribution.diagnosis.verify import verify
 from attribution.service import about, documents, manual, v1, v2
 from attribution.service.attributing import Attributing
-from attribution.service.core import Service, unknown
+from attribution.service.core import STORE_THREADS, Service, unknown
 from attribution.service.logs import logger
 from attribution.service.meters import Meters
 from attribution.service.problems import (
-    INTERNAL,
+    DAMAGED,
     INVALID,
     KINDS,
     METHOD_NOT_ALLOWED,
@@ -73,8 +74,9 @@ def create_app(
     tokens = load_tokens(settings.tokens_file) if settings.tokens_file else Tokens()
     rulebook, meters = Rulebook(load_rules, verify_rules), Meters()
     meters.uses(rulebook.rules.identity)
-    attributing = Attributing(sessions, rulebook, settings.limits, settings.cache_bytes, meters, clock)
-    service = Service(settings, sessions, rulebook, attributing, meters, clock, tokens)
+    threads = CapacityLimiter(STORE_THREADS)
+    attributing = Attributing(sessions, rulebook, settings.limits, settings.cache_bytes, meters, threads)
+    service = Service(settings, sessions, rulebook, attributing, meters, clock, tokens, threads)
     app = FastAPI(
         title="Attribution Service",
         version=attribution.__version__,
@@ -142,7 +144,8 @@ async def _store(request: Request, error: Exception) -> Response:
 
 async def _damaged(request: Request, error: Exception) -> Response:
     logger().error("the session store is damaged", reason=str(error))
-    return answer(request, ServiceProblem(INTERNAL, "What the session store holds of this session is damaged."))
+    detail = "What the session store holds is damaged; the Service's log tells more."
+    return answer(request, ServiceProblem(DAMAGED, detail))
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -5,10 +5,10 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import datetime
+
+from anyio import CapacityLimiter, to_thread
 
 from attribution.bundle.evidence import assemble
 from attribution.contracts.context import ExecutionContext
@@ -21,7 +21,7 @@ from attribution.service.problems import BUSY, LATE, ServiceProblem
 from attribution.service.rulebook import Rulebook, Rules
 from attribution.service.settings import Limits
 from attribution.service.v1_evidence import joined
-from attribution.store.sessions import Session, SessionGone, Sessions
+from attribution.store.sessions import Session, Sessions
 
 READS = 3
 """How often a session is read again because it changed meanwhile; then the answer is given but not remembered."""
@@ -93,13 +93,13 @@ class Attributing:
         limits: Limits,
         cache_bytes: int,
         meters: Meters,
-        clock: Callable[[], datetime],
+        threads: CapacityLimiter,
     ) -> None:
         self._sessions = sessions
         self._rulebook = rulebook
         self._limits = limits
         self._meters = meters
-        self._clock = clock
+        self._store_threads = threads
         self._memory = Memory(cache_bytes)
         self._pool: ThreadPoolExecutor | None = None
         self._turns: dict[str, tuple[asyncio.Lock, int]] = {}
@@ -152,14 +152,16 @@ class Attributing:
                 self._turns[session.id] = (lock, waiting - 1)
 
     async def _attribute(self, session: Session) -> Attributed:
-        loop, rules = asyncio.get_running_loop(), self._rulebook.rules
-        mark = await loop.run_in_executor(None, self._mark, session.id)
+        rules, limiter = self._rulebook.rules, self._store_threads
+        mark = await to_thread.run_sync(self._mark, session.id, limiter=limiter)
         found = self._memory.get((session.id, mark, rules.identity.digest))
         if found is not None:
             self._meters.attributions_cached.inc()
         else:
+            loop = asyncio.get_running_loop()
             found = await loop.run_in_executor(self._threads(), self._diagnose, session, rules)
-        revision = await loop.run_in_executor(None, self._sessions.note_diagnosis, session.id, found.digest)
+        note = self._sessions.note_diagnosis
+        revision = await to_thread.run_sync(note, session.id, found.digest, limiter=limiter)
         return Attributed(revision, found)
 
     def _mark(self, session_id: str) -> str:
@@ -191,7 +193,4 @@ class Attributing:
         return context, observations, None
 
     def _read(self, session: Session) -> tuple[ExecutionContext, tuple[Observation, ...]]:
-        found = self._sessions.get(session.id, session.tenant, self._clock())
-        if found is None:
-            raise SessionGone(session.id)
-        return found.context, tuple(self._sessions.observations(session.id))
+        return self._sessions.context(session.id), tuple(self._sessions.observations(session.id))

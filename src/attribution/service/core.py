@@ -1,6 +1,5 @@
 """What all requests of one Service share."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,21 +7,21 @@ from typing import Any, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Request
-from sqlalchemy import func, select
 
 from attribution.configuration.tokens import Tokens, load_tokens
 from attribution.contracts.errors import ConfigurationError
 from attribution.service.attributing import Attributing
 from attribution.service.logs import logger
+from attribution.service.memory import Rooms
 from attribution.service.meters import Meters
 from attribution.service.problems import UNKNOWN_ATTRIBUTOR, ServiceProblem, printable
-from attribution.service.reading import receive
+from attribution.service.reading import MEDIA_JSON, receive
 from attribution.service.rulebook import Rulebook
 from attribution.service.settings import ServiceSettings
-from attribution.store import schema
-from attribution.store.sessions import Session, SessionLimits, Sessions, is_id
+from attribution.store.sessions import ALL_TENANTS, Session, SessionLimits, Sessions, is_id
 
 T = TypeVar("T")
+_BODY, _CONTEXT = "decompressed body (`limits.decoded_bytes`)", "context (`limits.context_bytes`)"
 STORE_THREADS = 16
 """Requests that may wait for the store, or read a body, at the same time; the event loop never does either."""
 
@@ -38,12 +37,12 @@ class Service:
     meters: Meters
     clock: Callable[[], datetime]
     tokens: Tokens
+    threads: CapacityLimiter
     stopping: bool = False
-    bodies: asyncio.Semaphore = field(init=False)
-    threads: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(STORE_THREADS))
+    rooms: Rooms = field(init=False)
 
     def __post_init__(self) -> None:
-        self.bodies = asyncio.Semaphore(self.settings.limits.bodies)
+        self.rooms = Rooms(self.settings.limits)
 
     async def reload(self) -> None:
         """Take the rules and the tokens as they stand now. What cannot be used is told, and what was stays in use."""
@@ -67,11 +66,33 @@ class Service:
         limits = self.settings.limits
         return SessionLimits(limits.session_observations, limits.session_bytes, limits.observation_bytes)
 
+    async def opening(self, request: Request, function: Callable[..., T], *arguments: Any) -> T:
+        """What `function(*arguments, body)` makes of the body of a request that opens a session."""
+        limits = self.settings.limits
+        if limits.context_bytes <= limits.decoded_bytes:
+            return await self._taken(request, [MEDIA_JSON], limits.context_bytes, _CONTEXT, function, *arguments)
+        return await self._taken(request, [MEDIA_JSON], limits.decoded_bytes, _BODY, function, *arguments)
+
     async def taken(self, request: Request, medias: Sequence[str], function: Callable[..., T], *arguments: Any) -> T:
-        """What `function(*arguments, body)` makes of a request's body. So many bodies are in memory at a time."""
-        async with self.bodies:
-            body = await receive(request, self.settings.limits, medias)
-            return await self.run(function, *arguments, body)
+        """What `function(*arguments, body)` makes of a request's body, which is given without its encoding."""
+        return await self._taken(request, medias, self.settings.limits.decoded_bytes, _BODY, function, *arguments)
+
+    async def _taken(
+        self,
+        request: Request,
+        medias: Sequence[str],
+        limit: int,
+        what: str,
+        function: Callable[..., T],
+        *arguments: Any,
+    ) -> T:
+        """A body is received first, and has its room for reading only then."""
+        with self.rooms.arriving() as arriving:
+            body = await receive(request, self.settings.limits, medias, arriving)
+            async with self.rooms.reading(limit if body.packed else len(body.data)) as room:
+                body = await self.run(body.unpacked, limit, what)
+                room.shrink(len(body.data))
+                return await self.run(function, *arguments, body)
 
     async def run(self, function: Callable[..., T], *arguments: Any) -> T:
         """Run what blocks in a thread."""
@@ -85,20 +106,13 @@ class Service:
         return found
 
     def _session(self, attributor_id: str, tenant: str | None) -> Session | None:
-        if tenant is None:  # nobody has a token, so whoever knows the name may use the session
-            tenant = self._owner(attributor_id)
-        return self.sessions.renew(attributor_id, tenant, self.clock(), self.settings.idle_secs)
-
-    def _owner(self, attributor_id: str) -> str | None:
-        query = select(schema.sessions.c.tenant).where(schema.sessions.c.id == attributor_id)
-        with self.sessions.store.read() as connection:
-            return connection.execute(query).scalar_one_or_none()
+        # where nobody has a token, whoever knows the name may use the session
+        owner = ALL_TENANTS if tenant is None else tenant
+        return self.sessions.renew(attributor_id, owner, self.clock(), self.settings.idle_secs)
 
     def open_sessions(self) -> int:
         """How many sessions are open, of all tenants."""
-        query = select(func.count()).select_from(schema.sessions).where(schema.sessions.c.expires_at > self.clock())
-        with self.sessions.store.read() as connection:
-            return int(connection.execute(query).scalar_one())
+        return self.sessions.count(self.clock(), ALL_TENANTS)
 
 
 def unknown(attributor_id: str) -> ServiceProblem:

@@ -69,8 +69,9 @@ def batch_body() -> Document:
 
 
 def problems(*statuses: int) -> dict[int | str, Document]:
-    """The error answers of a route."""
-    return {status: _problem(status) for status in sorted({*statuses, 405, 500})}
+    """The error answers of a route. Where a token is asked for, a name of loopback is if there are no tokens."""
+    other_sites = {403, 421} if 401 in statuses else set()
+    return {status: _problem(status) for status in sorted({*statuses, *other_sites, 405, 500})}
 
 
 def _problem(status: int) -> Document:

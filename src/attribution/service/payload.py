@@ -26,12 +26,15 @@ _CHUNK = 1 << 16
 _STEP = 512  # four bytes of zstd may stand for 128 KiB, so this is at most 16 MiB at a time
 _WINDOW_BYTES = 1 << 27
 _BREAK = re.compile(r"\r\n|\n|\r")
+_MARK = re.compile(rb'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|[,\[{]', re.DOTALL)
+"""A text, whole; or what begins one more value."""
+_WORD = re.compile(r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)|NaN|-?Infinity', re.DOTALL)
 
 
 # --- decompression --------------------------------------------------------------------------------------------------
 
 
-def decompress(data: bytes, encoding: str, limit: int) -> bytes:
+def decompress(data: bytes, encoding: str, limit: int, what: str = "decompressed body") -> bytes:
     """The body without its content encoding. ServiceProblem: 415 unknown, 413 beyond `limit` bytes, 400 damaged."""
     if encoding in {"", "identity"}:
         pieces: Iterator[bytes] = iter((data,))
@@ -50,18 +53,17 @@ def decompress(data: bytes, encoding: str, limit: int) -> bytes:
         for piece in pieces:
             plain += piece
             if len(plain) > limit:
-                raise too_large("decompressed body", limit)
+                raise too_large(what, limit)
     except (zlib.error, zstandard.ZstdError, EOFError) as error:
         raise ServiceProblem(MALFORMED, f"The body is no whole {encoding} data: {printable(error)}.") from None
     return bytes(plain)
 
 
-def too_large(what: str, limit: int) -> ServiceProblem:
+def too_large(what: str, limit: int, unit: str = "bytes", remedy: str = "send smaller batches") -> ServiceProblem:
     """The problem of a body over its limit."""
-    item = ProblemItem(
-        place="body", code="too-large", message=f"the {what} is over {limit} bytes", remedy="send smaller batches"
-    )
-    return ServiceProblem(TOO_LARGE, f"The {what} is over {limit} bytes.", [item])
+    message = f"the {what} is over {limit} {unit}"
+    item = ProblemItem(place="body", code="too-large", message=message, remedy=remedy)
+    return ServiceProblem(TOO_LARGE, f"T{message[1:]}.", [item])
 
 
 def _gunzip(data: bytes) -> Iterator[bytes]:
@@ -91,6 +93,20 @@ def _unzstd(data: bytes) -> Iterator[bytes]:
 # --- JSON -----------------------------------------------------------------------------------------------------------
 
 
+def refuse_many(data: bytes, most: int, what: str) -> None:
+    """ServiceProblem (413) if JSON holds more than about `most` values, told before any of them is made.
+
+    A value of three bytes takes a hundred when it is made, so that the size of a body says little.
+    """
+    if data.count(b",") + data.count(b"[") + data.count(b"{") <= most:
+        return
+    count = 0
+    for found in _MARK.finditer(data):
+        count += found[0][:1] != b'"'
+        if count > most:
+            raise too_large(what, most, "values")
+
+
 class Twice(dict[str, Any]):
     """A mapping in which a key stood twice; `key` is the first that did."""
 
@@ -104,18 +120,19 @@ class Twice(dict[str, Any]):
 class Malformed(ValueError):
     """Text that is no JSON: what is wrong, and where."""
 
-    def __init__(self, message: str, place: str) -> None:
+    def __init__(self, message: str, place: str, word: bool = False) -> None:
         super().__init__(message)
         self.message = message
         self.place = place
+        self.word = word
 
 
 def parse(text: str) -> Any:
     """The value of a JSON text; mappings in which a key stands twice are `Twice`. Raises Malformed."""
     try:
         return _DECODER.decode(text)
-    except Malformed:
-        raise
+    except Malformed as error:
+        raise Malformed(error.message, _place_of_word(text) if error.word else error.place) from None
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise Malformed(error.msg[:1].lower() + error.msg[1:], place) from None
@@ -141,10 +158,15 @@ def read_json(data: bytes) -> Any:
         raise _malformed(error, "send one JSON value") from None
 
 
-def read_lines(data: bytes) -> list[Any]:
-    """The value of each line of an NDJSON body, or Malformed where a line is none. Blank lines are passed over."""
+def read_lines(data: bytes, most: int) -> list[Any]:
+    """The value of each line of an NDJSON body, or Malformed where a line is none. Blank lines are passed over.
+
+    The lines beyond the first `most` and one that hold something are not read: who calls refuses so many.
+    """
     values: list[Any] = []
-    for number, line in enumerate(_BREAK.split(read_text(data)), 1):
+    for number, line in enumerate(_lines(read_text(data)), 1):
+        if len(values) > most:
+            break
         if line.strip():
             try:
                 values.append(parse(line))
@@ -152,6 +174,14 @@ def read_lines(data: bytes) -> list[Any]:
                 place = error.place.replace("line 1", f"line {number}") if "line" in error.place else f"line {number}"
                 values.append(Malformed(error.message, place))
     return values
+
+
+def _lines(text: str) -> Iterator[str]:
+    at = 0
+    for found in _BREAK.finditer(text):
+        yield text[at : found.start()]
+        at = found.end()
+    yield text[at:]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +254,13 @@ def _whole(digits: str) -> int:
 
 
 def _no_number(word: str) -> Any:
-    raise Malformed(f"holds `{word}`, which is no JSON number", "body")
+    raise Malformed(f"holds `{word}`, which is no JSON number", "body", word=True)
+
+
+def _place_of_word(text: str) -> str:
+    """Where the first `NaN` or `Infinity` stands that is no part of a text."""
+    at = next(found.start() for found in _WORD.finditer(text) if found[0][0] != '"')
+    return f"line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_mapping, parse_int=_whole, parse_constant=_no_number)

@@ -29,16 +29,18 @@ class Kind:
 
 MALFORMED = Kind("malformed-body", 400, "The body cannot be read")
 UNAUTHORIZED = Kind("unauthorized", 401, "A token is needed")
-FORBIDDEN = Kind("forbidden", 403, "Not allowed with this token")
+FORBIDDEN = Kind("forbidden", 403, "This is not allowed")
 UNKNOWN_ATTRIBUTOR = Kind("unknown-attributor", 404, "There is no such session")
 NOT_FOUND = Kind("not-found", 404, "There is no such thing")
 METHOD_NOT_ALLOWED = Kind("method-not-allowed", 405, "The method is not allowed here")
 TOO_SLOW = Kind("body-too-slow", 408, "The body did not come in time")
 TOO_LARGE = Kind("body-too-large", 413, "The body is too large")
+MISDIRECTED = Kind("misdirected", 421, "The Service does not answer to this name")
 UNSUPPORTED = Kind("unsupported-media-type", 415, "The body is of a kind that is not read here")
 INVALID = Kind("invalid-request", 422, "The request is not valid")
 TOO_MANY = Kind("too-many-sessions", 429, "The tenant has too many open sessions")
 INTERNAL = Kind("internal-error", 500, "The Service failed")
+DAMAGED = Kind("store-damaged", 500, "The session store is damaged")
 BUSY = Kind("busy", 503, "The Service is busy")
 LATE = Kind("attribution-not-ready", 503, "The attribution takes longer than the limit")
 STORE = Kind("store-unavailable", 503, "The session store does not answer")
@@ -54,9 +56,11 @@ KINDS: tuple[Kind, ...] = (
     TOO_SLOW,
     TOO_LARGE,
     UNSUPPORTED,
+    MISDIRECTED,
     INVALID,
     TOO_MANY,
     INTERNAL,
+    DAMAGED,
     BUSY,
     LATE,
     STORE,

@@ -14,6 +14,7 @@ from attribution.contracts.exchange import MEDIA_NDJSON, ObservationAnswer, Prob
 from attribution.contracts.observation import Clock, Observation
 from attribution.extraction.clock import parse_zone
 from attribution.service import payload
+from attribution.service.memory import Arriving
 from attribution.service.payload import Malformed
 from attribution.service.problems import INVALID, TOO_LARGE, TOO_SLOW, UNSUPPORTED, ServiceProblem, item_of, printable
 from attribution.service.settings import Limits
@@ -37,21 +38,32 @@ SHOWN_REASONS = 3
 """Errors of one observation that its reason tells."""
 
 
+VALUES_EACH, VALUES_NODE = 32, 64
+"""JSON values that one observation, and one node of a context, may take on average; a single one may take more."""
+_VALUES_MORE = 4096
+"""JSON values beyond those of observations or nodes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request's body as it was sent."""
+    """A request's body as it was sent, or (without an encoding) as it was before it was compressed."""
 
     data: bytes
     media: str
-    encoding: str
+    encoding: str = ""
 
-    def plain(self, limits: Limits) -> bytes:
-        """The body without its content encoding."""
-        return payload.decompress(self.data, self.encoding, limits.decoded_bytes)
+    @property
+    def packed(self) -> bool:
+        """Whether it has a content encoding."""
+        return self.encoding not in {"", "identity"}
+
+    def unpacked(self, limit: int, what: str) -> "Body":
+        """The body without its content encoding. ServiceProblem (400, 413, 415)."""
+        return Body(payload.decompress(self.data, self.encoding, limit, what), self.media)
 
 
-async def receive(request: Request, limits: Limits, medias: Sequence[str]) -> Body:
-    """The body of a request. ServiceProblem: 408 too slow, 413 over the limit, 415 of another media type."""
+async def receive(request: Request, limits: Limits, medias: Sequence[str], arriving: Arriving) -> Body:
+    """The body of a request. ServiceProblem: 408 too slow, 413 over the limit, 415 of another media type, 503 busy."""
     media = request.headers.get("content-type", MEDIA_JSON).partition(";")[0].strip().lower() or MEDIA_JSON
     if media not in medias:
         known = ", ".join(medias)
@@ -64,16 +76,17 @@ async def receive(request: Request, limits: Limits, medias: Sequence[str]) -> Bo
         raise payload.too_large("body", limits.body_bytes)
     try:
         async with asyncio.timeout(limits.body_secs):
-            data = await _all(request, limits.body_bytes)
+            data = await _all(request, limits.body_bytes, arriving)
     except TimeoutError:
         raise ServiceProblem(TOO_SLOW, f"The body did not arrive within {limits.body_secs:g} s.") from None
     encoding = request.headers.get("content-encoding", "").strip().lower()
     return Body(data, media, encoding)
 
 
-async def _all(request: Request, limit: int) -> bytes:
+async def _all(request: Request, limit: int, arriving: Arriving) -> bytes:
     data = bytearray()
     async for chunk in request.stream():
+        arriving.add(len(chunk))
         data += chunk
         if len(data) > limit:
             raise payload.too_large("body", limit)
@@ -81,10 +94,27 @@ async def _all(request: Request, limit: int) -> bytes:
 
 
 def read_context(limits: Limits, body: Body) -> ExecutionContext:
-    """The context in a body. ServiceProblem (400, 413, 415, 422) if there is none."""
-    context = read_model(payload.read_json(body.plain(limits)), ExecutionContext)
+    """The context in a body. ServiceProblem (400, 413, 422) if there is none."""
+    value = context_value(limits, body)
+    nodes = value.get("nodes") if isinstance(value, dict) else None
+    refuse_nodes(nodes, limits)
+    context = read_model(value, ExecutionContext)
     refuse_all(unfit_context(context))
     return context
+
+
+def context_value(limits: Limits, body: Body) -> Any:
+    """The JSON value of a body that opens a session. ServiceProblem (400, 413)."""
+    payload.refuse_many(body.data, VALUES_NODE * limits.context_nodes + _VALUES_MORE, "context")
+    return payload.read_json(body.data)
+
+
+def refuse_nodes(nodes: Any, limits: Limits) -> None:
+    """ServiceProblem (413) if what stands for the nodes of a context are too many of them."""
+    if isinstance(nodes, list | tuple) and len(nodes) > limits.context_nodes:
+        message = f"are {len(nodes)}, more than limits.context_nodes ({limits.context_nodes})"
+        item = ProblemItem(place="/nodes", code="too-large", message=message, remedy="name the nodes of one workload")
+        raise ServiceProblem(TOO_LARGE, f"The nodes {message}.", [item])
 
 
 def read_model(value: Any, model: type[M]) -> M:
@@ -185,14 +215,14 @@ class Batch:
 
 
 def read_batch(body: Body, limits: Limits) -> Batch:
-    """The batch in a body. ServiceProblem (400, 413, 415, 422) if it is none as a whole."""
-    data = body.plain(limits)
-    if body.media == MEDIA_NDJSON:
-        values = payload.read_lines(data)
-    else:
-        values = _listed(payload.read_json(data))
-    if len(values) > limits.batch_observations:
-        message = f"holds {len(values)} observations, more than {limits.batch_observations}"
+    """The batch in a body. ServiceProblem (400, 413, 422) if it is none as a whole."""
+    most = limits.batch_observations
+    refuse_values(body, limits)
+    lines = body.media == MEDIA_NDJSON
+    values = payload.read_lines(body.data, most) if lines else _listed(payload.read_json(body.data))
+    if len(values) > most:
+        count = f"{most + 1} or more" if lines else len(values)
+        message = f"holds {count} observations, more than {most}"
         item = ProblemItem(place="/observations", code="too-large", message=message, remedy="send smaller batches")
         raise ServiceProblem(TOO_LARGE, f"The batch {message}.", [item])
     found: list[tuple[int, Observation]] = []
@@ -204,6 +234,11 @@ def read_batch(body: Body, limits: Limits) -> Batch:
         else:
             found.append((index, read))
     return Batch(tuple(found), tuple(refused))
+
+
+def refuse_values(body: Body, limits: Limits) -> None:
+    """ServiceProblem (413) if a body holds more JSON values than the largest batch."""
+    payload.refuse_many(body.data, VALUES_EACH * limits.batch_observations + _VALUES_MORE, "body")
 
 
 def _listed(value: Any) -> list[Any]:

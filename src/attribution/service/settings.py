@@ -13,9 +13,18 @@ class Limits(Strict):
     """What one request, one session and one tenant may ask for."""
 
     body_bytes: int = Field(default=32 << 20, ge=1, description="bytes of a request's body as it is sent")
-    decoded_bytes: int = Field(default=128 << 20, ge=1, description="bytes of a request's body when decompressed")
+    decoded_bytes: int = Field(default=64 << 20, ge=1, description="bytes of a request's body when decompressed")
     body_secs: float = Field(default=60, gt=0, description="seconds that a request's body may take to arrive")
-    bodies: int = Field(default=32, ge=1, description="bodies in memory at the same time; others wait to be read")
+    arriving_bytes: int = Field(
+        default=256 << 20, ge=1, description="bytes of all bodies in memory as they were sent; more are refused as busy"
+    )
+    bodies: int = Field(default=8, ge=1, description="bodies read at the same time; others wait when they have arrived")
+    reading_bytes: int = Field(
+        default=256 << 20, ge=1, description="bytes of all bodies read at the same time, decompressed; others wait"
+    )
+    waiting_bodies: int = Field(default=256, ge=0, description="bodies that may wait; more are refused as busy")
+    context_bytes: int = Field(default=8 << 20, ge=1, description="bytes of a context, decompressed")
+    context_nodes: int = Field(default=20_000, ge=1, description="nodes of a context")
     batch_observations: int = Field(default=10_000, ge=1, description="observations of one batch")
     session_observations: int = Field(default=200_000, ge=1, description="observations of one session")
     session_bytes: int = Field(default=1 << 30, ge=1, description="bytes of all bodies of one session, decoded")

@@ -11,7 +11,16 @@ from attribution.service import documents, payload
 from attribution.service.core import Service, service_of, tenant_of
 from attribution.service.documents import problems
 from attribution.service.problems import INVALID, ServiceProblem, items_of, printable
-from attribution.service.reading import MEDIA_JSON, Body, read_model, refuse_all, unfit_context
+from attribution.service.reading import (
+    MEDIA_JSON,
+    Body,
+    context_value,
+    read_model,
+    refuse_all,
+    refuse_nodes,
+    refuse_values,
+    unfit_context,
+)
 from attribution.service.v1_evidence import observation_of
 from attribution.service.v1_models import (
     AttributionAnswer,
@@ -66,14 +75,16 @@ _OBSERVATION = {
 async def open_session(request: Request) -> Response:
     """Times are seconds since 1970 or ISO 8601. Keys that are not known are ignored."""
     service = service_of(request)
-    context = await service.taken(request, [MEDIA_JSON], _context, service)
+    context = await service.opening(request, _context, service)
     session = await opened(service, context, tenant_of(request))
     return json_answer(OpenAnswer(attributor_id=session.id))
 
 
 def _context(service: Service, body: Body) -> ExecutionContext:
-    value = payload.read_json(body.plain(service.settings.limits))
+    limits = service.settings.limits
+    value = context_value(limits, body)
     request = read_model(value, OpenRequest)
+    refuse_nodes(request.workload.nodes, limits)
     for part, count in ignored_keys(value, OpenRequest).items():
         service.meters.v1_ignored_keys.labels(part).inc(count)
     try:
@@ -107,7 +118,8 @@ async def observe(request: Request, attributor_id: str) -> Response:
 
 
 def _observe(service: Service, session: Session, body: Body) -> ObservationAccepted:
-    value = payload.read_json(body.plain(service.settings.limits))
+    refuse_values(body, service.settings.limits)
+    value = payload.read_json(body.data)
     request = read_model(value, ObservationRequest)
     for part, count in ignored_keys(value, ObservationRequest).items():
         service.meters.v1_ignored_keys.labels(part).inc(count)
@@ -142,5 +154,6 @@ async def attribution(request: Request, attributor_id: str) -> Response:
     service, tenant = service_of(request), tenant_of(request)
     found = await attributed(service, attributor_id, tenant)
     session = await service.session(attributor_id, tenant)
-    nodes = tuple(node.name for node in session.context.nodes)
+    context = await service.run(service.sessions.context, session.id)
+    nodes = tuple(node.name for node in context.nodes)
     return json_answer(answer_of(found.diagnosed.diagnosis, nodes))

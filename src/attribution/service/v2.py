@@ -45,7 +45,7 @@ async def open_session(request: Request) -> Response:
     A session ends when it is deleted, or 24 hours (a setting) after the last call that named it.
     """
     service, tenant = service_of(request), tenant_of(request)
-    context = await service.taken(request, [MEDIA_JSON], read_context, service.settings.limits)
+    context = await service.opening(request, read_context, service.settings.limits)
     session = await opened(service, context, tenant)
     answer = SessionOpened(
         attributor_id=session.id, expires_at=session.expires_at, catalog=service.rulebook.rules.identity
@@ -149,12 +149,13 @@ async def state(request: Request, attributor_id: str) -> Response:
     service, tenant = service_of(request), tenant_of(request)
     found = await attributed(service, attributor_id, tenant)
     session = await service.session(attributor_id, tenant)
+    context = await service.run(service.sessions.context, session.id)
     content = await service.run(service.sessions.content, session.id)
     answer = SessionState(
         attributor_id=session.id,
-        workload_id=session.context.workload_id,
-        attempt=session.context.attempt,
-        cluster=session.context.cluster,
+        workload_id=context.workload_id,
+        attempt=context.attempt,
+        cluster=context.cluster,
         tenant=session.tenant,
         created_at=session.created_at,
         expires_at=session.expires_at,

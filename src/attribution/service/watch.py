@@ -13,9 +13,10 @@ from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from attribution.configuration.loopback import is_loopback_name
 from attribution.service.core import Service
 from attribution.service.logs import logger
-from attribution.service.problems import FORBIDDEN, INTERNAL, UNAUTHORIZED, ServiceProblem, answer
+from attribution.service.problems import FORBIDDEN, INTERNAL, MISDIRECTED, UNAUTHORIZED, ServiceProblem, answer
 
 OPEN_PATHS = frozenset({"/v2/healthz", "/v2/readyz"})
 """Paths that need no token."""
@@ -112,11 +113,11 @@ def _route(scope: Scope) -> str:
 
 
 def admitted(service: Service, request: Request) -> str | None:
-    """The tenant whose token the request carries; None where none is needed. ServiceProblem: 401, 403."""
-    if not service.tokens:
-        _refuse_other_sites(request)
-        return None
+    """The tenant whose token the request carries; None where none is needed. ServiceProblem: 401, 403, 421."""
     if request.scope["path"] in OPEN_PATHS:
+        return None
+    if not service.tokens:
+        _refuse_other_sites(request, service.settings.host)
         return None
     if request.scope["path"] == "/metrics" and service.settings.metrics_open_on_loopback and _is_local(request):
         return None
@@ -129,9 +130,12 @@ def admitted(service: Service, request: Request) -> str | None:
     return tenant
 
 
-def _refuse_other_sites(request: Request) -> None:
+def _refuse_other_sites(request: Request, listening: str) -> None:
     """Without tokens, a page of another site that a browser on this machine shows must not reach the Service."""
     origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    if not is_loopback_name(host, listening):
+        detail = "Without tokens the Service answers to names of loopback only: ask http://localhost instead."
+        raise ServiceProblem(MISDIRECTED, detail)
     if origin is not None and origin.partition("://")[2] != host:
         raise ServiceProblem(FORBIDDEN, "Requests from pages of other sites are not answered.")
 

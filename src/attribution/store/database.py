@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from attribution.store.address import Address, PostgresAddress, SqliteAddress, address
-from attribution.store.faults import reason_of, refused, told, unavailable
+from attribution.store.faults import fault_of, reason_of, refused, told
 from attribution.store.migrate import is_at_head, require_head, upgrade
 
 _PATIENCE_SECS = 30.0
@@ -50,10 +50,10 @@ class Store:
         try:
             yield
         except DBAPIError as error:
-            passing = unavailable(self.place, error)
-            if passing is None:
+            fault = fault_of(self.place, error)
+            if fault is None:
                 raise
-            raise passing from None
+            raise fault from None
         except PoolTimeout:
             raise told(self.place, "has too many users at once") from None
         except OSError as error:

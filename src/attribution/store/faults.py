@@ -6,8 +6,15 @@ from attribution.contracts.errors import ConfigurationError, EvidenceError, Plac
 
 _PASSING = ("08", "25006", "40", "53", "55", "57")
 """PostgreSQL's error codes that say "not now": connection, read-only, conflict, resources, locks, shutdown."""
-_SQLITE_PASSING = {5, 6, 8, 10, 11, 13, 14, 26}
-"""SQLite's: busy, locked, read-only, disk error, corrupt, full, cannot open, not a database."""
+_SQLITE_PASSING = {5, 6, 8, 10, 13, 14}
+"""SQLite's: busy, locked, read-only, disk error, full, cannot open."""
+_DAMAGED = ("XX001", "XX002")
+"""PostgreSQL's error codes of a damaged table or index."""
+_SQLITE_DAMAGED = {11, 26}
+"""SQLite's: corrupt, not a database. They do not pass by waiting."""
+
+
+_RESTORE = "restore the database from a backup, or submit the evidence again"
 
 
 class StoreUnavailable(ConfigurationError):
@@ -15,7 +22,7 @@ class StoreUnavailable(ConfigurationError):
 
 
 class StoreDamaged(EvidenceError):
-    """The database holds something that this program did not write."""
+    """The database holds something that this program did not write, or is damaged as a whole."""
 
 
 class SessionGone(LookupError):
@@ -29,8 +36,7 @@ def refused(place: str, code: str, message: str, remedy: str = "") -> Configurat
 
 def damaged(what: str) -> StoreDamaged:
     """What was stored cannot be read back."""
-    remedy = "restore the database from a backup, or submit the evidence again"
-    return StoreDamaged([Problem(Place("database"), "T010", f"{what} is damaged", remedy)])
+    return StoreDamaged([Problem(Place("database"), "T010", f"{what} is damaged", _RESTORE)])
 
 
 def told(place: str, message: str) -> StoreUnavailable:
@@ -39,10 +45,12 @@ def told(place: str, message: str) -> StoreUnavailable:
     return StoreUnavailable([Problem(Place(place), "T011", message, remedy)])
 
 
-def unavailable(place: str, error: DBAPIError) -> StoreUnavailable | None:
-    """The database's own words as one problem, if the error is one that may pass; else None."""
+def fault_of(place: str, error: DBAPIError) -> StoreUnavailable | StoreDamaged | None:
+    """The database's own words as one problem, if it is damaged or the error is one that may pass; else None."""
     reason, code = reason_of(error)
     number = getattr(error.orig, "sqlite_errorcode", None)
+    if code in _DAMAGED or (number is not None and number & 0xFF in _SQLITE_DAMAGED):
+        return StoreDamaged([Problem(Place(place), "T010", f"is damaged: {reason}", _RESTORE)])
     if number is not None:
         passing = number & 0xFF in _SQLITE_PASSING
     else:

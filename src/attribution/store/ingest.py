@@ -23,9 +23,9 @@ _LARGEST_OFFSET = 2**63 - 1
 class SessionLimits:
     """The most that one session holds. Bytes are those of the bodies, decoded."""
 
-    observations: int = 200_000
-    bytes: int = 8 << 30
-    observation_bytes: int = 256 << 20
+    observations: int
+    bytes: int
+    observation_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from attribution.contracts.exchange import ObservationAnswer
 from attribution.contracts.observation import Observation
 from attribution.store.codec import from_json, to_json, unpack
 from attribution.store.database import Store
-from attribution.store.faults import SessionGone
+from attribution.store.faults import SessionGone, damaged
 from attribution.store.identity import ALL_TENANTS, Tenant, attempt_key, owned_by, tenant_key
 from attribution.store.ingest import SessionLimits, Totals, held_digests, judge, prepare
 from attribution.store.schema import observations, sessions
@@ -30,11 +30,13 @@ _ID_BYTES = 24
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One attempt that a client tells about. `revision` is that of the last diagnosis, 0 before the first."""
+    """One attempt that a client tells about. `revision` is that of the last diagnosis, 0 before the first.
+
+    Its context may be large and most calls do without it: `Sessions.context` reads it.
+    """
 
     id: str
     tenant: str | None
-    context: ExecutionContext
     created_at: datetime
     expires_at: datetime
     revision: int
@@ -99,6 +101,17 @@ class Sessions:
         with self.store.read() as connection:
             row = connection.execute(query).one_or_none()
         return _session(row) if row else None
+
+    def context(self, session_id: str) -> ExecutionContext:
+        """What was run, where and when, as the session was opened last. Raises SessionGone, StoreDamaged."""
+        with self.store.read() as connection:
+            text = connection.execute(select(sessions.c.context).where(sessions.c.id == session_id)).scalar()
+        if text is None:
+            raise SessionGone(session_id)
+        try:
+            return from_json(text, ExecutionContext)
+        except ValueError:
+            raise damaged("the context of a session") from None
 
     def renew(self, attributor_id: str, tenant: Tenant, now: datetime, idle_secs: float) -> Session | None:
         """As `get`, with the session's end moved to `now` and `idle_secs`.
@@ -223,7 +236,7 @@ class Sessions:
         return count
 
 
-_COLUMNS = tuple(sessions.c[name] for name in ("id", "tenant", "context", "created_at", "expires_at", "revision"))
+_COLUMNS = tuple(sessions.c[name] for name in ("id", "tenant", "created_at", "expires_at", "revision"))
 
 
 def is_id(text: str) -> bool:
@@ -240,8 +253,7 @@ def _alive(session_id: str, now: datetime) -> tuple[Any, ...]:
 
 
 def _session(row: Any) -> Session:
-    context = from_json(row.context, ExecutionContext)
-    return Session(row.id, row.tenant or None, context, row.created_at, row.expires_at, row.revision)
+    return Session(row.id, row.tenant or None, row.created_at, row.expires_at, row.revision)
 
 
 def _totals(connection: Connection, session_id: str, now: datetime, lock: bool = False) -> Totals:
