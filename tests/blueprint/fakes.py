@@ -53,7 +53,7 @@ class FakeService:
     def _answer(self, name: str, request: httpx.Request) -> object:
         if name == "collection-plan":
             return {"catalog_digest": "c1"}
-        if name == "catalog":
+        if name == "snapshot":
             return SNAPSHOT.model_dump(mode="json")
         if name == "attributors":
             self.contexts.append(json.loads(request.content))

@@ -90,7 +90,7 @@ def test_what_cannot_be_used_is_said_and_passed(write: Write) -> None:
         "list.yaml": ("list.yaml:3:5: D012 lacks the key `attempts.1.workload_id` (add it)", True),
         "bad": ("bad/context.yaml:2:1: D011 has the unknown key `nodez` (did you mean `nodes`?)", True),
         "gone": ("B001 does not exist (check the path)", True),
-        "none*": ("names nothing that exists", True),
+        "none*": ("B001 names nothing that exists (check the path and what `*` and `?` stand for)", True),
         "no.yaml": ("B001 does not exist (check the path)", True),
     }
 

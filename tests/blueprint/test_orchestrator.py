@@ -35,7 +35,7 @@ def test_an_attempt_goes_all_the_way() -> None:
     service = FakeService()
     of = attempt("a", "node-01", started_at="2026-05-04T03:00:00Z", ended_at="2026-05-04T04:00:00Z")
     run = Run(service.client(), [of], [FakeCollector(lines(3))])
-    assert service.calls == ["collection-plan", "attributors", "observations", "attribution", "catalog"]
+    assert service.calls == ["collection-plan", "attributors", "observations", "attribution", "snapshot"]
     (report,) = run.results["a"].connector_reports
     assert (report.connector, report.source, report.node, report.status) == ("logs-0", "syslog", "node-01", "ok")
     assert (report.observations, report.lines, report.bytes) == (3, 3, 15)
@@ -302,7 +302,7 @@ def test_a_sink_that_fails_keeps_nothing_from_the_others() -> None:
 def test_the_catalog_is_fetched_once_for_all_sinks_and_attempts() -> None:
     service = FakeService()
     Run(service.client(), [attempt("a"), attempt("b")], [], [FakeSink(), FakeSink()])
-    assert service.calls.count("catalog") == 1
+    assert service.calls.count("snapshot") == 1
 
 
 # --- the deadline -----------------------------------------------------------------------------------------------------
@@ -386,7 +386,10 @@ def test_attempts_that_were_not_begun_by_the_deadline_are_told() -> None:
     found = [attempt(name, "node-01") for name in "ab"]
     run = Run(FakeService().client(), found, [FakeCollector(slow)], deadline=Deadline.after(100, clock))
     assert list(run.results) == ["a"]
-    assert run.told == ["b, attempt 1 (found b): no diagnosis: was not begun before the deadline"]
+    assert run.told == [
+        "b, attempt 1 (found b): no diagnosis: was not begun before the deadline (give more time with --deadline-secs, "
+        "or ask for fewer attempts)"
+    ]
     assert run.summary.failures == [Failed.UNAVAILABLE]
 
 

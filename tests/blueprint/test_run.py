@@ -13,18 +13,25 @@ from contextlib import ExitStack, chdir, closing, contextmanager, redirect_stder
 from pathlib import Path
 from unittest.mock import patch
 
+import httpx
 import pytest
 from sqlalchemy import func, select
 
+from attribution.blueprint.deadline import Deadline
 from attribution.bundle.reader import open_bundle
 from attribution.cli.main import explained, main
-from attribution.contracts.errors import AttributionError
+from attribution.client.in_process import InProcess
+from attribution.configuration.tokens import load_tokens
+from attribution.contracts.errors import AttributionError, Place, Problem
 from attribution.contracts.result import AttributionBlueprintResult
+from attribution.dashboard.access import Access
+from attribution.dashboard.app import create_app
+from attribution.dashboard.settings import ProxySettings
 from attribution.diagnosis.engine import diagnose
 from attribution.extraction.ruleset import RuleSets
 from attribution.store import schema
-from attribution.store.catalogs import catalog_entries
 from attribution.store.database import open_store
+from attribution.store.faults import StoreUnavailable
 from attribution.store.queries import get_result, list_results
 
 from tests.conftest import SAMPLES
@@ -72,11 +79,11 @@ def workloads(answer: subprocess.CompletedProcess[str]) -> list[str]:
     return [json.loads(line)["context"]["workload_id"] for line in answer.stdout.splitlines()]
 
 
-def serve(folder: Path, port: int = 0) -> subprocess.Popen[bytes]:
+def serve(folder: Path, port: int = 0, *flags: object) -> subprocess.Popen[bytes]:
     """A Service in a process of its own, over the sessions of this folder."""
     with (folder / "service.log").open("w") as log:
         words = [ATTRIBUTION, "serve", "--port", str(port), "--store", folder / "sessions.db", "--log-format", "json"]
-        return subprocess.Popen(words, env=environment(), stdout=log, stderr=log)
+        return subprocess.Popen([*words, *map(str, flags)], env=environment(), stdout=log, stderr=log)
 
 
 def address(process: subprocess.Popen[bytes], folder: Path) -> str:
@@ -91,9 +98,9 @@ def address(process: subprocess.Popen[bytes], folder: Path) -> str:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, *flags: object) -> Iterator[str]:
     """The address of a Service that ends with the block."""
-    process = serve(folder)
+    process = serve(folder, 0, *flags)
     try:
         yield address(process, folder)
     finally:
@@ -168,10 +175,11 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
          "(write a time with its offset, such as 2026-05-04T03:00:00Z)"),
         (["--start", "2026-05-04T03:00:00Z", "--end", "2026-05-04T02:00:00Z"],
          "--end: P004 is before --start (give the later time last)"),
-        (["--workers", "0"], "--workers: D014 has `workers: 0`: input should be greater than or equal to 1"),
+        (["--workers", "0"], "--workers: D014 has `workers: 0`: input should be greater than or equal to 1 "
+         "(attempts that are worked on at the same time)"),
         (["--service-url", "service:8000"], "--service-url: D014 has a wrong `service.url`: is no address such as "
          "http://127.0.0.1:8000"),
-        (["--service-url", "http://127.0.0.1:9", "--rules", "."],
+        (["--service-url", "http://127.0.0.1:9", "--rules", ".", "--context-static-bundles", "gone"],
          "--rules: P005 has no effect on another Service (give --rules to `attribution serve`)"),
         (["--config", "gone.yaml"], "gone.yaml: K004 cannot be read: No such file or directory (check the path)"),
         (["--config", "loki.yaml"], "loki.yaml:3:3: P001 has the connector `loki` in `logs`, which is not installed "
@@ -202,12 +210,13 @@ def test_a_variable_that_is_a_slip_is_told() -> None:
 
 
 def test_without_anything_to_find_attempts_with_that_is_told(url: str) -> None:
-    answer = run("--service-url", url)
-    assert answer.returncode == 3
-    assert told(answer) == [
-        "context: nothing says where to find attempts: configure a connector in `context`, such as `static`, or give "
-        "--nodes, --start and --end"
-    ]
+    told_ = (
+        "attribution: context: P006 does not say where attempts are (give --context-static-bundles, or --nodes, "
+        "--start and --end, or a connector in the section `context`)\n"
+    )
+    for words in (["--service-url", url], [], ["--nodes", "node-01"]):  # no Service is started for it
+        answer = run(*words)
+        assert (answer.returncode, answer.stdout, answer.stderr) == (2, "", told_)
 
 
 def test_one_bundle_that_cannot_be_read_is_told_and_the_others_are_diagnosed(tmp_path: Path, url: str) -> None:
@@ -226,11 +235,52 @@ def test_a_service_that_is_away_is_told_for_each_attempt() -> None:
         assert "no diagnosis: the Service at http://127.0.0.1:9 gave no answer: " in line
 
 
-def test_a_sink_that_fails_is_told_and_the_other_has_the_result(tmp_path: Path, url: str) -> None:
-    words = ("--sinks-database-url", tmp_path, "--format", "ndjson", "--service-url", url)
-    answer = run("--context-static-bundles", SAMPLES[0], *words)
-    assert (answer.returncode, len(workloads(answer))) == (69, 1)
-    assert f"database did not take the result: {tmp_path}: T004 is a folder" in told(answer)[-1]
+def test_a_sink_that_cannot_be_opened_is_told_before_anything_is_begun(tmp_path: Path) -> None:
+    answer = run("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path)
+    assert (answer.returncode, answer.stdout) == (2, "")
+    assert answer.stderr == f"attribution: {tmp_path}: T004 is a folder (give the path of a file)\n"
+
+
+def test_a_result_that_no_sink_takes_is_printed(tmp_path: Path, url: str) -> None:
+    """The database is lost after it was opened."""
+    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db", "--service-url", url)
+    lost = StoreUnavailable([Problem(Place("a.db"), "T011", "is full", "make room")])
+    with patch("attribution.blueprint.connectors.sinks.database.write_result", side_effect=lost):
+        answer = run(*words)
+        assert answer.returncode == 69
+        assert [line.partition(": ")[2] for line in told(answer)] == [
+            "database did not take the result: a.db: T011 is full (make room)",
+            "no sink took the result, so it is printed as JSON",
+        ]
+        printed = AttributionBlueprintResult.model_validate_json(answer.stdout)
+        with open_bundle(SAMPLES[0]) as evidence:
+            assert printed.context.workload_id == evidence.context.workload_id
+        answer = run(*words, "--format", "ndjson")  # the other sink has it
+        assert (answer.returncode, len(workloads(answer)), len(told(answer))) == (69, 1, 1)
+
+
+def test_what_a_token_s_blueprint_wrote_its_pages_show(tmp_path: Path, shipped: RuleSets) -> None:
+    """The context names no tenant: the Service says whose token it was. The diagnosis is that of the command line."""
+    (tmp_path / "tokens").write_text("token-of-red-0001 red\ntoken-of-blue-001 blue\n")
+    database = tmp_path / "results.db"
+    with served(tmp_path, "--tokens-file", tmp_path / "tokens") as url:
+        words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", database, "--service-url", url)
+        answer = run(*words, ATTRIBUTION_SERVICE_TOKEN="token-of-red-0001")
+    assert answer.returncode == 0, answer.stderr
+    with closing(open_store(str(database), read_only=True)) as store:
+        access = Access(load_tokens(tmp_path / "tokens").tenant_of, ProxySettings(), "127.0.0.1")
+        listed = {}
+        with httpx.Client(transport=InProcess(create_app(store, access)), base_url="http://127.0.0.1") as pages:
+            for name, token in (("red", "token-of-red-0001"), ("blue", "token-of-blue-001")):
+                answered = pages.get("/attempts.json", headers={"Authorization": f"Bearer {token}"})
+                listed[name] = answered.json()["attempts"]
+        (kept,) = list_results(store, "red").rows
+        result = get_result(store, kept.key, "red")
+    assert (len(listed["red"]), listed["blue"]) == (1, [])
+    with open_bundle(SAMPLES[0]) as evidence:
+        assert evidence.context.tenant is None
+        assert result is not None and result.context.tenant == "red"
+        assert result.diagnosis.to_json() == diagnose(evidence, shipped).to_json()
 
 
 def test_a_closed_pipe_is_no_error(url: str) -> None:
@@ -282,7 +332,35 @@ def test_the_deadline_gives_what_there_is(tmp_path: Path, url: str) -> None:
     assert answer.returncode == 0 and json.loads(answer.stdout)["connector_reports"][0]["status"] == "ok"
     answer = run(*words, "--deadline-secs", "0.001")
     start = f"bundle, attempt 1 ({tmp_path}/bundle): no diagnosis: "
-    assert (answer.returncode, told(answer)) == (69, [start + "was not begun before the deadline"])
+    more = " (give more time with --deadline-secs, or ask for fewer attempts)"
+    assert (answer.returncode, told(answer)) == (69, [start + "was not begun before the deadline" + more])
+
+
+def test_the_deadline_counts_from_when_the_service_is_ready() -> None:
+    """Its start within the process takes longer than the whole deadline."""
+    begun = []
+
+    @contextmanager
+    def slow(*given: object) -> Iterator[None]:
+        begun.append(time.monotonic())
+        time.sleep(0.05)
+        yield
+
+    class Seen(Exception):
+        """The run begins."""
+
+    def seen(self: object, query: object, deadline: Deadline) -> None:
+        assert deadline.at is not None
+        begun.append(deadline.at)
+        raise Seen
+
+    with (
+        patch("attribution.cli.run._client", slow),
+        patch("attribution.cli.run.Orchestrator.run", seen),
+        pytest.raises(Seen),
+    ):
+        run("--context-static-bundles", SAMPLES[0], "--deadline-secs", "1")
+    assert begun[1] - begun[0] >= 1.05
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -348,9 +426,9 @@ def test_two_blueprints_share_one_service_and_one_store(tmp_path: Path, shipped:
     with closing(open_store(database, read_only=True)) as store:
         with store.read() as connection:
             assert connection.execute(select(func.count()).select_from(schema.results)).scalar_one() == len(SAMPLES)
+            assert connection.execute(select(func.count()).select_from(schema.catalogs)).scalar_one() == 1
         found = list_results(store, None).rows
         results = [get_result(store, listed.key, None) for listed in found]
-        assert len(catalog_entries(store)) == 1
     assert {result.context.workload_id: result.diagnosis.to_json() for result in results if result} == expected
 
 

@@ -85,6 +85,27 @@ def test_nothing_is_left_when_it_is_ended_while_it_starts(samples: Path, number:
 
 
 @pytest.mark.slow
+def test_the_folder_of_a_killed_demo_is_swept_and_that_of_a_living_one_kept(samples: Path, tmp_path: Path) -> None:
+    shutil.rmtree(samples / "nvlink-signal-integrity")
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    with command("demo", "--samples", samples, TMPDIR=str(temporary)) as killed:
+        killed.told("web on http://")
+        killed.process.kill()
+        killed.process.wait(30)
+        assert killed.none_left()
+    (dead,) = temporary.glob("attribution-demo-*")
+    with command("demo", "--samples", samples, TMPDIR=str(temporary)) as living:
+        living.told("web on http://")
+        (alive,) = temporary.glob("attribution-demo-*")
+        assert alive != dead
+        with command("demo", "--once", "--samples", samples, TMPDIR=str(temporary)) as other:
+            code, _, stderr = other.ended()
+            assert code == 0, stderr
+        assert list(temporary.glob("attribution-demo-*")) == [alive]
+
+
+@pytest.mark.slow
 def test_a_sample_without_an_answer_fails_the_demo(samples: Path) -> None:
     shutil.rmtree(samples / "completed-with-noise")
     (samples / "completed-with-noise").mkdir()

@@ -42,6 +42,11 @@ def test_it_tells_its_address_and_stops_when_asked(database: Path, number: signa
         assert (code, stdout, stderr) == (0, "", "")
 
 
+def test_a_store_that_is_missing_is_made_if_that_is_asked_for(tmp_path: Path) -> None:
+    with command("web", "--store", tmp_path / "new.db", "--port", "0", ATTRIBUTION_WEB_MAKE_STORE="true") as web:
+        assert fetched(port(web.told("http://")), "/attempts.json").json()["attempts"] == []
+
+
 def test_settings_come_from_a_file_the_environment_and_flags(database: Path, tmp_path: Path) -> None:
     config = tmp_path / "web.yaml"
     config.write_text(f"port: 1\nstore: {tmp_path / 'elsewhere.db'}\n")
@@ -68,7 +73,7 @@ def test_a_header_that_says_where_a_request_came_from_is_not_believed(database: 
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["--host", "0.0.0.0"], "--host: V007 names `0.0.0.0`, which others can reach"),
+        (["--host", "0.0.0.0"], "--host: V007 names `0.0.0.0`, which others can reach, and nothing asks who they are"),
         (["--host", "nowhere.invalid"], "nowhere.invalid"),
         (["--port", "65536"], "port"),
         (["--store", "{tmp}/missing.db"], "missing.db: T006 does not exist yet"),

@@ -139,6 +139,9 @@ def test_the_smallest_installation_is_closed_to_the_outside(renderer: Path, tmp_
         assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"] is True
     (web,) = (item for item in found if item["kind"] == "Deployment" and item["metadata"]["name"].endswith("web"))
     assert "podAffinity" in web["spec"]["template"]["spec"]["affinity"]
+    (container,) = web["spec"]["template"]["spec"]["containers"]
+    assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+    assert {"name": "ATTRIBUTION_WEB_STORE", "value": "/var/lib/attribution/attribution.db"} in container["env"]
 
 
 def test_passwords_stay_in_secrets(renderer: Path, tmp_path: Path) -> None:

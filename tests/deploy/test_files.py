@@ -69,6 +69,35 @@ def test_the_configuration_of_the_chart_is_one(tmp_path: Path) -> None:
     assert settings.workers == 2
 
 
+def stores(environment: dict[str, str]) -> dict[str, str]:
+    """The files that programs are told to use, by the variable that says so."""
+    return {name: value.removeprefix("sqlite:///") for name, value in environment.items() if name in _STORES}
+
+
+_SESSIONS, _WRITTEN, _READ = "ATTRIBUTION_STORE", "ATTRIBUTION_SINKS_DATABASE_URL", "ATTRIBUTION_WEB_STORE"
+_STORES = {_SESSIONS, _WRITTEN, _READ}
+RESULTS, SESSIONS = "/var/lib/attribution/attribution.db", "/var/lib/attribution/sessions.db"
+
+
+def test_the_pages_read_the_file_that_the_blueprint_writes() -> None:
+    units = {}
+    for unit in UNITS:
+        units.update(re.findall(r"^Environment=(\w+)=(.*)$", unit.read_text(), re.M))
+    assert stores(units) == {_SESSIONS: SESSIONS, _WRITTEN: RESULTS, _READ: RESULTS}
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["x-attribution"]["environment"]
+    defaults = {name: re.sub(r"^\$\{\w+:-(.*)\}$", r"\1", value) for name, value in compose.items()}
+    assert stores(defaults) == {_SESSIONS: SESSIONS, _READ: RESULTS}
+    chart = {}
+    for template in sorted((DEPLOY / "helm/attribution/templates").glob("*.yaml")):
+        for name, file in re.findall(r'"variable" "(\w+)" "file" "([\w.]+)"', template.read_text()):
+            chart[f"ATTRIBUTION_{name}"] = f"/var/lib/attribution/{file}"
+    assert chart == {_SESSIONS: SESSIONS, _WRITTEN: RESULTS, _READ: RESULTS}
+    examples = DEPLOY / "examples"
+    settings = yaml.safe_load((examples / "blueprint.yaml").read_text())
+    assert settings["sinks"]["database"]["url"] == f"sqlite:///{RESULTS}"
+    assert yaml.safe_load((examples / "service.yaml").read_text())["store"] == f"sqlite:///{SESSIONS}"
+
+
 def test_compose_publishes_on_loopback_only() -> None:
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
     ports = [port for service in compose["services"].values() for port in service.get("ports", ())]

@@ -234,3 +234,22 @@ def test_log_text_in_markdown_stands_as_code() -> None:
     assert markdown.prose("a|b", in_table=True) == "`a\\x7cb`"
     assert markdown.code("`` x") == "``` `` x ```"
     assert markdown.fenced(["````"]) == ["`````text", "````", "`````"]
+
+
+def test_markup_of_a_log_stands_as_code_only() -> None:
+    """A tag in the evidence, its surroundings, a node or a note is in a fence or a code span, never raw."""
+    tag = "<script>alert(1)</script>"
+    diagnosis = builders.single()
+    evidence = tuple(
+        item.model_copy(update={"text": f"{item.text} {tag}", "before": (f"```{tag}",), "after": (tag,)})
+        for item in diagnosis.evidence
+    )
+    causes = tuple(
+        item.model_copy(update={"meaning": f"{item.meaning} {tag}", "node": tag}) for item in diagnosis.causes
+    )
+    changed = {"evidence": evidence, "causes": causes, "notes": (f"said `{tag}`",), "summary": tag}
+    shown = markdown.render(diagnosis.model_copy(update=changed))
+    assert shown.count(tag) >= 4
+    outside = re.sub(r"^(`{3,})text\n.*?^\1$", "", shown, flags=re.M | re.S)
+    assert outside.count(tag) >= 1 and len(outside) < len(shown)
+    assert "<" not in re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)

@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+from sqlalchemy import select
+
 from attribution.contracts.diagnosis import CatalogIdentity
 from attribution.contracts.exchange import CatalogSnapshot
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.snapshot import snapshot as snapshot_of
-from attribution.store.catalogs import CatalogEntry, catalog_entries, save_snapshot, snapshot
+from attribution.store.catalogs import save_snapshot, snapshot
 from attribution.store.database import Store
+from attribution.store.schema import catalogs
 
 from tests.store.results import NOW
 
@@ -22,9 +25,12 @@ def test_the_shipped_catalog_reads_back_equal(store: Store, shipped: RuleSets) -
     assert snapshot(store, written.catalog.digest) == written
 
 
-def test_a_digest_is_kept_once_and_the_latest_stands_first(store: Store) -> None:
+def test_a_digest_is_kept_once_and_as_it_was_first(store: Store) -> None:
     save_snapshot(store, small("a"), NOW)
     save_snapshot(store, small("b", "2"), NOW + timedelta(days=1))
-    save_snapshot(store, small("a"), NOW + timedelta(days=2))
-    assert catalog_entries(store) == (CatalogEntry("b", "2", NOW + timedelta(days=1)), CatalogEntry("a", "1", NOW))
+    save_snapshot(store, small("a", "3"), NOW + timedelta(days=2))
+    with store.read() as connection:
+        kept = connection.execute(select(catalogs.c.digest, catalogs.c.version).order_by(catalogs.c.digest))
+        assert [tuple(row) for row in kept] == [("a", "1"), ("b", "2")]
+    assert snapshot(store, "a") == small("a")
     assert snapshot(store, "c") is None

@@ -11,7 +11,7 @@ from typing import Any
 
 from attribution.blueprint.attempt import Attempt, Found, Query, Unusable, asked_window
 from attribution.blueprint.collection import Collectors, Ended, collect
-from attribution.blueprint.connectors.base import DEADLINE, ConnectorError, ContextConnector, Sink
+from attribution.blueprint.connectors.base import DEADLINE, Connector, ConnectorError, ContextConnector, Sink
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.ledger import Item, Ledger
 from attribution.blueprint.submission import Patience, Submission
@@ -20,6 +20,7 @@ from attribution.client.client import AttributionClient, BatchLimits
 from attribution.client.errors import ServiceError, ServiceProblem
 from attribution.client.retry import Retries
 from attribution.contracts.context import ExecutionContext, Node
+from attribution.contracts.errors import AttributionError, ConfigurationError, Place, Problem
 from attribution.contracts.exchange import CatalogSnapshot
 from attribution.contracts.observation import Observation
 from attribution.contracts.plan import CollectionPlan
@@ -63,9 +64,28 @@ class Parts:
     collectors: Collectors
     sinks: Mapping[str, Sink[Any]]
 
+    def all(self) -> Iterator[tuple[str, Connector[Any]]]:
+        """Each connector with its place in the configuration: `sinks.database`."""
+        for group in (self.contexts, self.collectors, self.sinks):
+            for name, connector in group.items():
+                yield f"{connector.kind.value}.{name}", connector
+
+    def open(self) -> None:
+        """Open all of them. Raises ConfigurationError (P007, or the connector's own) with all that cannot be opened."""
+        problems: list[Problem] = []
+        for place, connector in self.all():
+            try:
+                connector.open()
+            except ConnectorError as error:
+                problems.append(Problem(Place(place), "P007", f"cannot be used: {error}", "see its settings"))
+            except AttributionError as error:
+                problems += error.problems
+        if problems:
+            raise ConfigurationError(problems)
+
     def close(self) -> None:
         """Close all of them."""
-        for connector in (*self.contexts.values(), *self.collectors.values(), *self.sinks.values()):
+        for _, connector in self.all():
             connector.close()
 
 
@@ -73,6 +93,7 @@ class Orchestrator:
     """One run over all attempts that a query wants, several at once, written in the order in which they are found.
 
     `tell` is called with one sentence about each thing that went wrong; nothing of that stops the other attempts.
+    `spare` prints the results that no sink of `parts` took.
     """
 
     def __init__(
@@ -85,6 +106,7 @@ class Orchestrator:
         tenant: str | None = None,
         retries: Retries = Retries(),  # noqa: B008  frozen
         limits: BatchLimits = BatchLimits(),  # noqa: B008  frozen
+        spare: Sink[Any] | None = None,
     ) -> None:
         self._client = client
         self._parts = parts
@@ -92,6 +114,7 @@ class Orchestrator:
         self._workers = workers
         self._added = {"cluster": cluster, "tenant": tenant}
         self._limits = limits
+        self._spare = spare
         self._patience = Patience(retries)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -162,7 +185,8 @@ class Orchestrator:
         A session that somebody else ended meanwhile is opened once more, and everything submitted again.
         """
         if deadline.halted():
-            raise AttemptError(Failed.UNAVAILABLE, "was not begun before the deadline")
+            remedy = "give more time with --deadline-secs, or ask for fewer attempts"
+            raise AttemptError(Failed.UNAVAILABLE, f"was not begun before the deadline ({remedy})")
         try:
             return self._diagnosed(attempt, deadline)
         except ServiceProblem as problem:
@@ -174,7 +198,8 @@ class Orchestrator:
         plan = self._collection_plan(deadline)
         context = attempt.context
         ledger = Ledger(asked_window(context, plan.margin_secs))
-        session = self._called(lambda retries: self._client.open(context, retries), deadline).attributor_id
+        opened = self._called(lambda retries: self._client.open(context, retries), deadline)
+        session = opened.attributor_id
         submission = Submission(self._client, session, ledger, self._limits, self._patience)
         seen = _Seen()
         with closing(collect(self._parts.collectors, attempt, plan, deadline, self._stopped)) as events:
@@ -192,7 +217,7 @@ class Orchestrator:
         return AttributionBlueprintResult(
             terminal_state=diagnosis.terminal_state,
             sub_domain=diagnosis.sub_domain,
-            context=context,
+            context=_owned(context, opened.tenant),
             diagnosis=diagnosis,
             connector_reports=ledger.reports(),
         )
@@ -251,8 +276,10 @@ class Orchestrator:
             self._failed(attempt, Failed.INTERNAL, f"internal error: {_words(error)}", summary)
         else:
             summary.diagnosed += 1
-            for name, sink in self._parts.sinks.items():
-                self._write(name, sink, attempt, result, summary)
+            taken = [self._write(name, sink, attempt, result, summary) for name, sink in self._parts.sinks.items()]
+            if self._spare is not None and not any(taken):
+                self._tell(f"{attempt.label}: no sink took the result, so it is printed as JSON")
+                self._write("standard output", self._spare, attempt, result, summary)
 
     def _failed(self, attempt: Attempt, kind: Failed, message: str, summary: Summary) -> None:
         summary.failures.append(kind)
@@ -260,7 +287,8 @@ class Orchestrator:
 
     def _write(
         self, name: str, sink: Sink[Any], attempt: Attempt, result: AttributionBlueprintResult, summary: Summary
-    ) -> None:
+    ) -> bool:
+        """Whether a sink took the result."""
         try:
             sink.write(result, lambda: self._catalog(result.diagnosis.catalog.digest))
         except BrokenPipeError:  # the reader of stdout has seen enough
@@ -268,6 +296,8 @@ class Orchestrator:
         except Exception as error:  # a sink that fails keeps nothing from the others
             summary.failures.append(Failed.UNAVAILABLE)
             self._tell(f"{attempt.label}: {name} did not take the result: {_words(error)}")
+            return False
+        return True
 
     def _catalog(self, digest: str) -> CatalogSnapshot:
         """What the Service says of its rules, asked for once for each catalog."""
@@ -301,6 +331,11 @@ class _Seen:
 
     def nodes(self) -> tuple[Node, ...]:
         return tuple(Node(name=name, ranks=tuple(sorted(self.ranks[name]))) for name in sorted(self.ranks))
+
+
+def _owned(context: ExecutionContext, tenant: str | None) -> ExecutionContext:
+    """The context of a result, which says whose it is. The Service is not told: it would be another input."""
+    return context if tenant is None else context.model_copy(update={"tenant": tenant})
 
 
 def _names(context: ExecutionContext) -> tuple[str | None, ...]:

@@ -56,7 +56,7 @@ class BlueprintSettings(Strict):
     tenant: str | None = Field(default=None, description="whose attempts these are, for contexts that do not say it")
     workers: int = Field(default=2, ge=1, le=256, description="attempts that are worked on at the same time")
     deadline_secs: float | None = Field(
-        default=None, gt=0, description="give the best answer within this time, whatever is missing by then"
+        default=None, gt=0, description="give the best answer within this time, counted from when the Service is ready"
     )
     service: Endpoint = Endpoint()
 

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import fcntl
 import http.client
 import json
 import shutil
@@ -21,6 +22,7 @@ from attribution.contracts.errors import AttributionError, ConfigurationError, P
 from attribution.presentation.columns import visible
 
 SERVICE_PORT, WEB_PORT = 8000, 8080
+_FOLDERS, _LOCK = "attribution-demo-", "lock"
 START_SECS = 60
 """How long the Service may take to verify its rules and answer."""
 
@@ -75,11 +77,23 @@ def _folder(given: Path | None) -> Iterator[Path]:
         given.mkdir(parents=True, exist_ok=True)
         yield given
         return
-    made = Path(tempfile.mkdtemp(prefix="attribution-demo-"))
-    try:
-        yield made
-    finally:
-        shutil.rmtree(made, ignore_errors=True)
+    _sweep()
+    made = Path(tempfile.mkdtemp(prefix=_FOLDERS))
+    with (made / "starting").open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (made / "starting").rename(made / _LOCK)  # under its own name it is locked from its first moment
+        try:
+            yield made
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def _sweep() -> None:
+    """Delete the folders of demos that were killed: nobody holds their locks any more."""
+    for path in sorted(Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*/{_LOCK}")):
+        with contextlib.suppress(OSError), path.open("rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _demo(running: Children, folder: Path, samples: list[Path], once: bool) -> int:

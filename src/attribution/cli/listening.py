@@ -46,7 +46,7 @@ def bound(host: str, port: int, origins: Origins, guard: str | None) -> socket.s
         message = f"names `{host}`, which is unknown: {error.strerror}"
         raise ConfigurationError([Problem(host_place, "V006", message, remedy)]) from None
     if guard is not None and not all(_is_loopback(str(address[0])) for *_, address in found):
-        message = f"names `{host}`, which others can reach, and no tokens are configured"
+        message = f"names `{host}`, which others can reach, and nothing asks who they are"
         raise ConfigurationError([Problem(host_place, "V007", message, f"{guard}, or listen on 127.0.0.1")])
     family, _, _, _, address = found[0]
     listener = socket.socket(family, socket.SOCK_STREAM)

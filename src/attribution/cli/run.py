@@ -15,9 +15,9 @@ from typing import NoReturn
 
 from attribution.blueprint.attempt import Query
 from attribution.blueprint.connectors.base import ConnectorError, Kind
-from attribution.blueprint.connectors.context.ad_hoc import AdHoc, AdHocSettings
+from attribution.blueprint.connectors.context.ad_hoc import AdHoc, AdHocSettings, describes_attempt
 from attribution.blueprint.connectors.registry import Registry, find_connectors
-from attribution.blueprint.connectors.sinks.stdout import Form
+from attribution.blueprint.connectors.sinks.stdout import Form, Stdout, StdoutSettings
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.hostlist import HostlistError, expand
 from attribution.blueprint.orchestrator import Failed, Orchestrator, Parts, Summary
@@ -69,22 +69,29 @@ def run(options: argparse.Namespace) -> int:
         for line in show(settings, origins):
             print(line)
         return 0
-    deadline = Deadline.after(settings.deadline_secs)
     signal.signal(signal.SIGTERM, _terminated)
-    with closing(_parts(settings, registry)) as parts, _client(settings, options.rules) as client:
-        if options.check:
-            return _check(client, parts)
-        orchestrator = Orchestrator(
-            client,
-            parts,
-            _tell,
-            workers=settings.workers,
-            cluster=settings.cluster,
-            tenant=settings.tenant,
-            retries=settings.service.retries,
-            limits=settings.service.limits,
-        )
-        return _ended(orchestrator.run(query, deadline), query)
+    with closing(_parts(settings, registry)) as parts:
+        if not options.check:  # a check tells of everything; a run begins nothing that it cannot finish
+            _require_attempts(parts, query)
+            parts.open()
+        with _client(settings, options.rules) as client:
+            return _check(client, parts) if options.check else _run(client, parts, settings, query)
+
+
+def _run(client: AttributionClient, parts: Parts, settings: BlueprintSettings, query: Query) -> int:
+    """Diagnose. The deadline counts from here, where the Service is there to be asked."""
+    orchestrator = Orchestrator(
+        client,
+        parts,
+        _tell,
+        workers=settings.workers,
+        cluster=settings.cluster,
+        tenant=settings.tenant,
+        retries=settings.service.retries,
+        limits=settings.service.limits,
+        spare=Stdout(StdoutSettings(format=Form.JSON)),
+    )
+    return _ended(orchestrator.run(query, Deadline.after(settings.deadline_secs)), query)
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:
@@ -106,6 +113,13 @@ def _parts(settings: BlueprintSettings, registry: Registry) -> Parts:
     found = {kind: configured(settings, registry, kind) for kind in Kind}
     contexts = found[Kind.CONTEXT] or {"context": AdHoc(AdHocSettings())}
     return Parts(contexts, found[Kind.LOGS] | found[Kind.METRICS], found[Kind.SINKS])
+
+
+def _require_attempts(parts: Parts, query: Query) -> None:
+    """Raise ConfigurationError (P006) if nothing says where attempts are to be found."""
+    if all(isinstance(connector, AdHoc) for connector in parts.contexts.values()) and not describes_attempt(query):
+        remedy = "give --context-static-bundles, or --nodes, --start and --end, or a connector in the section `context`"
+        raise ConfigurationError([Problem(Place("context"), "P006", "does not say where attempts are", remedy)])
 
 
 def _ended(summary: Summary, query: Query) -> int:
@@ -217,11 +231,10 @@ def _check(client: AttributionClient, parts: Parts) -> int:
     except ServiceError as error:
         failed = True
         _tell(f"service: {error}")
-    for group in (parts.contexts, parts.collectors, parts.sinks):
-        for name, connector in group.items():
-            try:
-                print(f"{connector.kind.value}.{name}: {connector.check()}")
-            except ConnectorError as error:
-                failed = True
-                _tell(f"{connector.kind.value}.{name}: {error}")
+    for place, connector in parts.all():
+        try:
+            print(f"{place}: {connector.check()}")
+        except ConnectorError as error:
+            failed = True
+            _tell(f"{place}: {error}")
     return EXIT_UNAVAILABLE if failed else 0

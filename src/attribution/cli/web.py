@@ -32,7 +32,10 @@ def run(options: argparse.Namespace) -> int:
     settings, origins = load(WebSettings, options.config, os.environ, given_flags(options), PREFIX)
     guarded = settings.tokens_file or settings.proxy.user_header
     listener = bound(settings.host, settings.port, origins, None if guarded else _GUARD)
-    with listener, closing(open_store(settings.store or _default_store(), read_only=True)) as store:
+    url = settings.store or _default_store()
+    if settings.make_store:
+        open_store(url).close()
+    with listener, closing(open_store(url, read_only=True)) as store:
         tokens = load_tokens(settings.tokens_file) if settings.tokens_file else None
         access = Access(tokens.tenant_of if tokens else None, settings.proxy, settings.host)
         told = f"attribution web: {url_of(listener)}/ shows {store.place}"

@@ -139,8 +139,8 @@ class AttributionClient:
     # --- the catalog --------------------------------------------------------------------------------------------------
 
     def catalog(self, retries: Retries | None = None) -> CatalogSnapshot:
-        """Everything that the loaded catalog says of itself."""
-        return self._read(CatalogSnapshot, self._call("GET", "/v2/catalog", retries=retries))
+        """Everything that the loaded catalog says of itself; it changes with the rules only."""
+        return self._read(CatalogSnapshot, self._call("GET", "/v2/catalog/snapshot", retries=retries))
 
     def plan(self, retries: Retries | None = None) -> CollectionPlan:
         """What evidence the loaded catalog can use."""

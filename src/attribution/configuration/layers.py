@@ -189,7 +189,8 @@ class _Tree:
             what = (
                 f"holds the secret `{key.name}`" if key.secrecy is Secrecy.WHOLE else f"has a password in `{key.name}`"
             )
-            remedy = f"set {key.variable(self.prefix)}, or name a file with `{key.name}_file`"
+            file = f"{key.flag}-file" if place.file == key.flag else f"`{key.name}_file`"
+            remedy = f"set {key.variable(self.prefix)}, or name a file with {file}"
             self.problems.append(Problem(place, "K002", what, remedy))
         return not is_secret
 

@@ -172,8 +172,10 @@ def _dotted(path: Path) -> str:
 
 
 def _described(model: type[BaseModel], path: Path) -> str:
-    """The description of the field at `path`, or nothing."""
-    if not isinstance(path[-1], str):
+    """The description of the field at `path`, or nothing. An item of a list is what the list's description says."""
+    while path and not isinstance(path[-1], str):
+        path = path[:-1]
+    if not path:
         return ""
     found = [m.model_fields[path[-1]] for m in _models_at(model, path[:-1]) if path[-1] in m.model_fields]
     return next((field.description for field in found if field.description), "")
@@ -198,13 +200,34 @@ def _problem(document: Document, path: Path, model: type[BaseModel], error: Any)
         near = difflib.get_close_matches(str(error["input"]), choices, n=1, cutoff=0.5)
         remedy = f"did you mean `{near[0]}`?" if near else f"one of: {', '.join(choices)}"
         return Problem(place, "D013", f"has `{name}: {_short(error['input'])}`, which is not a known value", remedy)
-    if kind == "value_error":
+    if kind == "value_error":  # says itself what it should be
         return Problem(place, "D014", f"has a wrong `{name}`: {message}" if error["loc"] else message)
     shown = f"has `{name}: {_short(error['input'])}`"
-    remedy = _described(model, error["loc"]) if kind == "string_pattern_mismatch" else ""
-    if remedy:  # it says in words what the pattern says
-        return Problem(place, "D014", f"{shown}, which is not of the allowed form", remedy)
-    return Problem(place, "D014", f"{shown}: {message[:1].lower()}{message[1:]}")
+    described = _described(model, error["loc"])
+    if described and kind == "string_pattern_mismatch":  # it says in words what the pattern says
+        return Problem(place, "D014", f"{shown}, which is not of the allowed form", described)
+    remedy = described or next((told for start, told in _TYPES if kind.startswith(start)), "")
+    return Problem(place, "D014", f"{shown}: {message[:1].lower()}{message[1:]}", remedy)
+
+
+_TYPES = (
+    ("int", "write a whole number such as 4"),
+    ("float", "write a number such as 1.5"),
+    ("bool", "write true or false"),
+    ("string", "write a text"),
+    ("datetime", "write a time with its offset, such as 2026-05-04T03:00:00Z"),
+    ("timezone", "write a time with its offset, such as 2026-05-04T03:00:00Z"),
+    ("list", "write a list: [a, b]"),
+    ("tuple", "write a list: [a, b]"),
+    ("set", "write a list: [a, b]"),
+    ("dict", "write a mapping of keys and values"),
+    ("model", "write a mapping of keys and values"),
+    ("greater", "give a larger number"),
+    ("less", "give a smaller number"),
+    ("too_short", "give more"),
+    ("too_long", "give fewer"),
+)
+"""How pydantic's kinds of errors begin, and what to write instead where the field does not describe itself."""
 
 
 def _short(value: Any) -> str:

@@ -29,6 +29,7 @@ class SessionOpened(Lenient):
     attributor_id: str
     expires_at: Instant = Field(description="when the session ends unless a call renews it")
     catalog: CatalogIdentity
+    tenant: str | None = Field(default=None, description="whose session it is: the token's tenant, or the context's")
 
 
 class ObservationAnswer(Lenient):

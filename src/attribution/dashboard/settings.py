@@ -54,6 +54,9 @@ class WebSettings(Strict):
         default=None,
         description="where the results are: a file, sqlite:/// or postgresql:// (default: the state folder)",
     )
+    make_store: bool = Field(
+        default=False, description="make the store if there is none, so that pages can start before the first result"
+    )
     tokens_file: Path | None = Field(default=None, description="file with a line `token tenant` for each token")
     proxy: ProxySettings = ProxySettings()
     stop_secs: int = Field(default=10, ge=0, description="seconds that running requests have to end when stopping")

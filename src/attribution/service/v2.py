@@ -48,7 +48,10 @@ async def open_session(request: Request) -> Response:
     context = await service.opening(request, read_context, service.settings.limits)
     session = await opened(service, context, tenant)
     answer = SessionOpened(
-        attributor_id=session.id, expires_at=session.expires_at, catalog=service.rulebook.rules.identity
+        attributor_id=session.id,
+        expires_at=session.expires_at,
+        catalog=service.rulebook.rules.identity,
+        tenant=session.tenant,
     )
     return json_answer(answer)
 

@@ -1,6 +1,5 @@
 """A catalog's description is kept once per digest, for pages that tell about the rules behind an old result."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select
@@ -10,15 +9,6 @@ from attribution.store.codec import from_json, pack, to_json, unpack
 from attribution.store.database import Store
 from attribution.store.schema import catalogs
 from attribution.store.statements import upsert
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogEntry:
-    """One catalog that is kept."""
-
-    digest: str
-    version: str
-    first_seen_at: datetime
 
 
 def save_snapshot(store: Store, snapshot: CatalogSnapshot, now: datetime) -> None:
@@ -43,11 +33,3 @@ def snapshot(store: Store, digest: str) -> CatalogSnapshot | None:
     if row is None:
         return None
     return from_json(unpack(row.document, row.raw_size, f"the catalog {digest}"), CatalogSnapshot)
-
-
-def catalog_entries(store: Store) -> tuple[CatalogEntry, ...]:
-    """The catalogs that are kept, the one seen last first."""
-    c = catalogs.c
-    query = select(c.digest, c.version, c.first_seen_at).order_by(c.first_seen_at.desc(), c.digest)
-    with store.read() as connection:
-        return tuple(CatalogEntry(*row) for row in connection.execute(query))

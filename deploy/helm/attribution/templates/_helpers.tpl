@@ -41,6 +41,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end }}
 
+{{- /* Where sessions or results are: a file of the volume, or the database of all of them. */}}
 {{- define "attribution.storeEnv" -}}
 - name: ATTRIBUTION_{{ .variable }}
 {{- if .root.Values.store.secretName }}
@@ -49,7 +50,7 @@ capabilities: {drop: [ALL]}
       name: {{ .root.Values.store.secretName }}
       key: {{ .root.Values.store.key }}
 {{- else }}
-  value: /var/lib/attribution/attribution.sqlite
+  value: /var/lib/attribution/{{ .file }}
 {{- end }}
 {{- end }}
 

@@ -54,6 +54,12 @@ class Connector(ABC, Generic[S]):
     def check(self) -> str:
         """Do the smallest version of the real work, and say in a few words what was found. Raises ConnectorError."""
 
+    def open(self) -> None:
+        """Get ready, before any work is begun. Raises ConnectorError or ConfigurationError if that cannot be.
+
+        What is opened here is found to be wrong while nothing is lost yet; it is cheap, unlike `check`.
+        """
+
     def close(self) -> None:
         """Give back what is held open."""
 

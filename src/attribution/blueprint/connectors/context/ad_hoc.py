@@ -24,11 +24,8 @@ class AdHoc(ContextConnector[AdHocSettings]):
 
     def discover(self, query: Query) -> Iterator[Found]:
         """The nodes and the span of the query as an attempt that may hold several workloads, or a part of one."""
-        if not query.nodes or query.start is None or query.end is None:
-            raise ConnectorError(
-                "nothing says where to find attempts: configure a connector in `context`, such as `static`, or give "
-                "--nodes, --start and --end"
-            )
+        if not describes_attempt(query):
+            raise ConnectorError("needs nodes and the start and end of a span")
         given = query.workload or query.job
         yield Attempt(
             ExecutionContext(
@@ -41,6 +38,11 @@ class AdHoc(ContextConnector[AdHocSettings]):
             ),
             str(query),
         )
+
+
+def describes_attempt(query: Query) -> bool:
+    """Whether a query says by itself where and when an attempt ran."""
+    return bool(query.nodes) and query.start is not None and query.end is not None
 
 
 def _named(query: Query) -> str:

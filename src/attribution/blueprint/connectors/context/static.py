@@ -83,7 +83,7 @@ class StaticContexts(ContextConnector[StaticSettings]):
             why = None if path.is_dir() or name.lower().endswith(SUFFIXES) else why_not_evidence(path.name)
             yield Unusable(name, f"is passed over: it {why}", is_failure=False) if why else path
         if not found:
-            yield Unusable(pattern, "names nothing that exists")
+            yield Unusable(pattern, "B001 names nothing that exists (check the path and what `*` and `?` stand for)")
 
     def _listed(self, query: Query, file: Path) -> Iterator[Found]:
         try:

@@ -33,8 +33,12 @@ class Database(Sink[DatabaseSettings]):
         self._lock = threading.Lock()
         self._store: Store | None = None
 
+    def open(self) -> None:
+        """Open the database, and make its tables if they are missing. Raises AttributionError."""
+        self._opened()
+
     def check(self) -> str:
-        """Open the database, and make its tables if they are missing."""
+        """The same as `open`."""
         try:
             return f"opened {self._opened().place}"
         except AttributionError as error:
