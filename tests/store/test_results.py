@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from sqlalchemy import Table, func, select, update
 
 from attribution.contracts.context import Node
-from attribution.contracts.diagnosis import Evidence, Symptom
+from attribution.contracts.diagnosis import Device, Evidence, Symptom
 from attribution.contracts.observation import Window
 from attribution.contracts.result import AttributionBlueprintResult, ConnectorReport
-from attribution.contracts.vocabulary import Role, Source, Status, SymptomStatus
+from attribution.contracts.vocabulary import DeviceKind, Role, Source, Status, SymptomStatus
 from attribution.store import schema
 from attribution.store.database import Store
 from attribution.store.faults import StoreDamaged
@@ -198,3 +198,12 @@ def test_an_unknown_key_is_nothing(store: Store) -> None:
     for key in ("", "0" * 32, "\0", "x" * 9999):
         assert get_result(store, key, None) is None
         assert get_row(store, key, None) is None
+
+
+def test_half_a_surrogate_pair_survives_as_a_key(store: Store) -> None:
+    written = result()
+    odd = written.diagnosis.model_copy(
+        update={"causes": (cause(device=Device(kind=DeviceKind.GPU, ids={"\ud800": "x"})),)}
+    )
+    written = written.model_copy(update={"diagnosis": odd})
+    assert get_result(store, write_result(store, written, NOW), None) == written

@@ -1,6 +1,7 @@
 """What is stored compressed reads back as it was, within the size it was stored with."""
 
 import json
+from datetime import datetime
 from typing import TypeVar
 
 import zstandard
@@ -30,7 +31,8 @@ def unpack(frame: bytes, size: int, what: str) -> bytes:
 
 def to_json(model: BaseModel, exclude: set[str] | None = None) -> str:
     """ASCII JSON of a model: what no database takes as text, such as NUL or half a surrogate pair, is escaped."""
-    return json.dumps(model.model_dump(mode="json", exclude=exclude), separators=(",", ":"))
+    # pydantic's own JSON form puts other characters in the place of such halves where they stand in keys
+    return json.dumps(model.model_dump(exclude=exclude), separators=(",", ":"), default=datetime.isoformat)
 
 
 def from_json(text: str | bytes, model: type[M]) -> M:
