@@ -51,10 +51,14 @@ def _current(connection: Connection, place: str) -> str | None:
     revision = MigrationContext.configure(connection).get_current_revision()
     if revision is None:
         foreign = sorted({"sessions", "results"} & set(inspect(connection).get_table_names()))
-        if foreign:
+        if foreign:  # unless another has made them since the first look
+            revision = MigrationContext.configure(connection).get_current_revision()
+        if foreign and revision is None:
             remedy = "give a database of its own"
             raise refused(place, "T008", f"has a table `{foreign[0]}` that is not of this program", remedy)
-    elif revision not in {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}:
+    if revision is not None and revision not in {
+        script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()
+    }:
         remedy = "update this program, or give it another database"
         raise refused(place, "T005", "was written by a newer version of this program", remedy)
     return revision
