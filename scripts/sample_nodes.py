@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from sample_parts import (
+    FAILED,
     PCI,
     Job,
     Machine,
@@ -17,23 +18,13 @@ from sample_parts import (
     metrics,
     peer_closed,
     quiet_system,
+    running,
     starting,
     traceback,
-    training,
     utc,
     utc_style,
     watchdog_timeout,
 )
-
-FAILED = "scheduler_state: FAILED\nexit_code: 1\nreason: NonZeroExitCode"
-
-
-def running(job: Job, machine: Machine, until: datetime, suffix: str = "log", lines: int = 60) -> str:
-    """What a node's ranks and its system print while all is well; the path of the job's log there."""
-    path = f"applog/{machine.name}.{suffix}"
-    starting(job, path, machine, machine.ranks[:1])
-    training(job, path, machine, until, utc_style, max(20, (until - job.start).total_seconds() / lines))
-    return path
 
 
 def peer_lost(job: Job, machine: Machine, path: str, rank: int, at: datetime, peer: str) -> None:
@@ -57,7 +48,7 @@ def gpu_memory_uncorrectable() -> Job:
     lost = utc("2026-05-18T10:14:33.218442")
     booted = utc("2026-04-30T05:12:44")
     for machine in job.machines:
-        path = running(job, machine, after(lost, -2), "log.zst")
+        path = running(job, machine, after(lost, -2), "log.zst", 60)
         journal = f"syslog/{machine.name}.journal.json"
         quiet_system(job, journal, machine.name, after(job.start, -600), after(job.end, 120), 45, "iso")
         if machine is one:

@@ -458,3 +458,15 @@ def child_failed(machine: Machine, rank: int, at: datetime, exit_code: int) -> l
 def exited(machine: Machine, task: int) -> str:
     """srun tells that a task failed."""
     return f"srun: error: {machine.name}: task {task}: Exited with exit code 1"
+
+
+FAILED = "scheduler_state: FAILED\nexit_code: 1\nreason: NonZeroExitCode"
+"""What the context of an attempt says that ended with exit code 1."""
+
+
+def running(job: Job, machine: Machine, until: datetime, suffix: str = "log", lines: int = 50) -> str:
+    """What a node's ranks print while all is well; the path of that log."""
+    path = f"applog/{job.pod_of(machine) if job.pod else machine.name}.{suffix}"
+    starting(job, path, machine, machine.ranks[:1])
+    training(job, path, machine, until, utc_style, max(20, (until - job.start).total_seconds() / lines))
+    return path

@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from sample_parts import (
+    FAILED,
     SITE,
     Job,
     Machine,
@@ -15,24 +16,15 @@ from sample_parts import (
     machines,
     peer_closed,
     quiet_system,
+    running,
     starting,
     traceback,
-    training,
     utc,
     utc_style,
     watchdog_timeout,
 )
 
-FAILED = "scheduler_state: FAILED\nexit_code: 1\nreason: NonZeroExitCode"
 POD_FAILED = "scheduler_state: Failed\nexit_code: 1\nreason: BackoffLimitExceeded"
-
-
-def running(job: Job, machine: Machine, until: datetime, suffix: str = "log", lines: int = 50) -> str:
-    """What a node's ranks print while all is well; the path of that log."""
-    path = f"applog/{job.pod_of(machine) if job.pod else machine.name}.{suffix}"
-    starting(job, path, machine, machine.ranks[:1])
-    training(job, path, machine, until, utc_style, max(20, (until - job.start).total_seconds() / lines))
-    return path
 
 
 def quiet_nodes(job: Job, lines: int = 40) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeVar
 
+from attribution.bundle.evidence import StreamKey
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Source, SubDomain
 from attribution.events.event import Device, Event, event_order
@@ -204,9 +205,22 @@ class EventView:
         found = [event for name in expand(names, self._tags) for event in self._by_name.get(name, ())]
         return tuple(sorted(found, key=lambda event: self._position[event.id]))
 
+    def outlived(self, events: Sequence[Event], *by: str) -> Iterator[Event]:
+        """Those of `events` whose stream shows one of the symptoms `by` after the last of them."""
+        after, last = _last_offsets(self.of(*by)), _last_offsets(events)
+        return (event for event in events if after.get(event.key, -1) > last[event.key])
+
     def order(self, a: Event, b: Event) -> Order:
         """What is proven about two events."""
         return event_order(a, b)
+
+
+def _last_offsets(events: Iterable[Event]) -> dict[StreamKey, int]:
+    """Where the last event of each stream stands."""
+    offsets: dict[StreamKey, int] = {}
+    for event in events:
+        offsets[event.key] = max(event.offset, offsets.get(event.key, -1))
+    return offsets
 
 
 def event_filter(

@@ -1,8 +1,7 @@
 """K8S101: what kept a pod from starting, and no longer does, informs only."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from attribution.events.event import Event
 from attribution.rules.api import EventDecision, EventView, FilterStage, SetContext, event_filter
 
 _OVERCOME = {
@@ -26,19 +25,8 @@ def k8s_recovered(view: EventView) -> Iterator[EventDecision]:
     Next step: nothing; the obstacle stays listed as context.
     """
     for start, obstacles in _OVERCOME.items():
-        started = _last_offsets(view.of(start))
-        waiting = view.of(*obstacles)
-        blocked = _last_offsets(waiting)
-        for event in waiting:
-            if started.get(event.key, -1) > blocked[event.key]:
-                yield SetContext(event, "overcome: the start came later")
-
-
-def _last_offsets(events: Iterable[Event]) -> dict[object, int]:
-    offsets: dict[object, int] = {}
-    for event in events:
-        offsets[event.key] = max(event.offset, offsets.get(event.key, -1))
-    return offsets
+        for event in view.outlived(view.of(*obstacles), start):
+            yield SetContext(event, "overcome: the start came later")
 
 
 CASES = """

@@ -1,8 +1,7 @@
 """TORCH106: errors that a program survived, as its launcher then reports a good end, inform only."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from attribution.events.event import Event
 from attribution.rules.api import EventDecision, EventView, FilterStage, SetContext, event_filter
 
 _GOOD_ENDS = ("TORCHRUN_FINISHED", "RUN_COMPLETED")
@@ -17,19 +16,8 @@ def finished_after_errors(view: EventView) -> Iterator[EventDecision]:
     Misses: streams that several jobs or attempts share.
     Next step: nothing; the error stays listed as context.
     """
-    ended = _last_offsets(view.of(*_GOOD_ENDS))
-    errors = view.of(*_ERRORS) if ended else ()
-    failing = _last_offsets(errors)
-    for event in errors:
-        if ended.get(event.key, -1) > failing[event.key]:
-            yield SetContext(event, "survived: the program ended well later")
-
-
-def _last_offsets(events: Iterable[Event]) -> dict[object, int]:
-    offsets: dict[object, int] = {}
-    for event in events:
-        offsets[event.key] = max(event.offset, offsets.get(event.key, -1))
-    return offsets
+    for event in view.outlived(view.of(*_ERRORS), *_GOOD_ENDS):
+        yield SetContext(event, "survived: the program ended well later")
 
 
 CASES = """
