@@ -17,7 +17,7 @@ from attribution.contracts.errors import ConfigurationError, Place, Problem
 from attribution.diagnosis.verify import verify
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.cache import no_cache
-from attribution.rules.loader import is_rule_file, load_catalog
+from attribution.rules.loader import is_like_yaml, is_rule_file, load_catalog
 
 SHIPPED = Path(__file__).resolve().parent.parent / "catalog"
 """The folder of the rules that come with the product."""
@@ -80,15 +80,12 @@ def check_folders(paths: Sequence[Path], said_by: str = "", *, or_else: str = ""
         message, remedy = "does not exist", f"give a folder of rules, or one rule file{or_else}"
         if path.is_file():
             message = "is no rule file"
-            remedy = "call it .yaml" if path.suffix.lower() in _LIKE_YAML else "rule files end in .yaml or .py"
+            remedy = "call it .yaml" if is_like_yaml(path) else "rule files end in .yaml or .py"
         elif path.exists():
             message = "is neither a folder of rules nor a rule file"
         problems.append(Problem(Place(f"{said_by}{path}"), "C001", message, remedy))
     if problems:
         raise ConfigurationError(problems)
-
-
-_LIKE_YAML = frozenset({".yaml", ".yml"})
 
 
 def verified(rules: RuleSets) -> tuple[Problem, ...]:

@@ -96,18 +96,16 @@ class _Server(uvicorn.Server):
                 signal.signal(number, handler)
 
 
+def config_of(app: Any, stop_secs: int, **options: Any) -> uvicorn.Config:
+    """What both servers are made with: logs are the program's own, and nothing tells which server it is."""
+    return uvicorn.Config(
+        app, log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=stop_secs, **options
+    )
+
+
 def serve(app: Any, listener: socket.socket, stop_secs: int, started: Callable[[], None], **options: Any) -> None:
     """Serve until SIGINT or SIGTERM, then let running requests end. `started` is called once requests are answered."""
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # who connects is who connects
-        timeout_graceful_shutdown=stop_secs,
-        **options,
-    )
-    server = _Server(config)
+    server = _Server(config_of(app, stop_secs, proxy_headers=False, **options))  # who connects is who connects
 
     async def run() -> None:
         serving = asyncio.ensure_future(server.serve(sockets=[listener]))

@@ -17,7 +17,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from attribution.cli.catalog import load_rules, verified
-from attribution.cli.listening import bound, cannot_listen, state_folder, url_of
+from attribution.cli.listening import bound, cannot_listen, config_of, state_folder, url_of
 from attribution.configuration.flags import add_flags, given_flags
 from attribution.configuration.layers import load
 from attribution.contracts.errors import Place
@@ -85,16 +85,13 @@ class _Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, settings: ServiceSettings) -> None:
         super().__init__(
-            uvicorn.Config(
+            config_of(
                 app,
-                log_config=None,
-                access_log=False,
-                server_header=False,
+                settings.stop_secs,
                 lifespan="on",
                 ws="none",
                 loop="asyncio",
                 timeout_keep_alive=_KEEP_ALIVE_SECS,
-                timeout_graceful_shutdown=settings.stop_secs,
             )
         )
         self._service: Service = app.state.service

@@ -111,7 +111,7 @@ class AttributionClient:
         except ServiceError as error:
             error.answered = (*answers, *error.answered)
             raise
-        return _summed(answers)
+        return BatchAnswer.of(answers)
 
     def attribution(self, attributor_id: str, retries: Retries | None = None) -> Attribution:
         """The diagnosis over everything that was accepted so far."""
@@ -245,12 +245,6 @@ def _batches(observations: Sequence[Observation], limits: BatchLimits) -> Iterat
         size += len(line) + 1
     if lines:
         yield first, lines
-
-
-def _summed(answers: Sequence[ObservationAnswer]) -> BatchAnswer:
-    ordered = tuple(sorted(answers, key=lambda answer: answer.index))
-    counts = {name: sum(a.outcome == name for a in ordered) for name in ("accepted", "duplicate", "rejected")}
-    return BatchAnswer(**counts, observations=ordered)
 
 
 def _reason(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """What the Service and its clients say to each other over HTTP (version 2), beside the contracts they carry."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -15,6 +16,9 @@ MEDIA_NDJSON = "application/x-ndjson"
 
 MEDIA_PROBLEM = "application/problem+json"
 """Media type of every answer that is an error (RFC 9457)."""
+
+PROBLEM_TYPE = "urn:attribution:problem:"
+"""Begins the `type` of every problem; the name of its kind follows."""
 
 
 class ObservationBatch(Strict):
@@ -48,6 +52,13 @@ class BatchAnswer(Lenient):
     duplicate: int
     rejected: int
     observations: tuple[ObservationAnswer, ...]
+
+    @staticmethod
+    def of(answers: Iterable[ObservationAnswer]) -> "BatchAnswer":
+        """The answers in the order of the batch, with how many there are of each kind."""
+        ordered = tuple(sorted(answers, key=lambda answer: answer.index))
+        counts = {name: sum(a.outcome == name for a in ordered) for name in ("accepted", "duplicate", "rejected")}
+        return BatchAnswer(**counts, observations=ordered)
 
 
 class Attribution(Lenient):

@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from attribution.contracts.exchange import MEDIA_PROBLEM, ProblemDetails, ProblemItem
+from attribution.contracts.exchange import MEDIA_PROBLEM, PROBLEM_TYPE, ProblemDetails, ProblemItem
 from attribution.dashboard.rendering import page
 from attribution.presentation.columns import clip
 
-TYPE_PREFIX = "urn:attribution:problem:"
 MAX_TEXT = 300
 """Columns of a reader's own text that an answer repeats."""
 
@@ -60,7 +59,7 @@ def answer(request: Request, problem: WebProblem) -> Response:
         html = page("problem.html", status=problem.status, title=title, detail=problem.detail, items=problem.items)
         return HTMLResponse(html, problem.status, problem.headers)
     details = ProblemDetails(
-        type=TYPE_PREFIX + kind,
+        type=PROBLEM_TYPE + kind,
         title=title,
         status=problem.status,
         detail=problem.detail,

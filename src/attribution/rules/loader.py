@@ -72,7 +72,6 @@ MAX_BYTES = 1 << 20
 """What a file of a rule folder may hold. The largest shipped one, a table, has a tenth of it."""
 
 _NOTES = frozenset({".md"})
-_LIKE_YAML = frozenset({".yml", ".YAML", ".YML"})
 
 
 def load_catalog(folders: Sequence[Path], version: str = attribution.__version__, cache: Cache = no_cache) -> Catalog:
@@ -149,6 +148,11 @@ def is_rule_file(path: Path) -> bool:
     return path.suffix in {".yaml", ".py"}
 
 
+def is_like_yaml(path: Path) -> bool:
+    """Whether a file may be meant as YAML, however its name ends in it."""
+    return path.suffix.lower() in {".yaml", ".yml"}
+
+
 def _files_of(folder: Path) -> Iterator[_File]:
     """The files of a folder, sorted, or the one file. Hidden ones, notes and the lock file are none of it."""
     if folder.is_file():
@@ -195,7 +199,7 @@ class _Loading:
             if file.holds_no_rule:
                 continue
             if not is_rule_file(file.path) or file.path.name == "__init__.py":
-                remedy = "call it .yaml" if file.path.suffix in _LIKE_YAML else "move it out of the folder of rules"
+                remedy = "call it .yaml" if is_like_yaml(file.path) else "move it out of the folder of rules"
                 is_package = file.path.name == "__init__.py"
                 kind = file.path.name if is_package else file.path.suffix or file.path.name
                 message = f"is a file of a type that is not read (`{kind}`)"

@@ -69,9 +69,8 @@ class Service:
     async def opening(self, request: Request, function: Callable[..., T], *arguments: Any) -> T:
         """What `function(*arguments, body)` makes of the body of a request that opens a session."""
         limits = self.settings.limits
-        if limits.context_bytes <= limits.decoded_bytes:
-            return await self._taken(request, [MEDIA_JSON], limits.context_bytes, _CONTEXT, function, *arguments)
-        return await self._taken(request, [MEDIA_JSON], limits.decoded_bytes, _BODY, function, *arguments)
+        limit, what = min((limits.context_bytes, _CONTEXT), (limits.decoded_bytes, _BODY), key=lambda pair: pair[0])
+        return await self._taken(request, [MEDIA_JSON], limit, what, function, *arguments)
 
     async def taken(self, request: Request, medias: Sequence[str], function: Callable[..., T], *arguments: Any) -> T:
         """What `function(*arguments, body)` makes of a request's body, which is given without its encoding."""

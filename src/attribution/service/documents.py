@@ -6,9 +6,9 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from attribution.contracts.context import ExecutionContext
-from attribution.contracts.exchange import MEDIA_NDJSON, MEDIA_PROBLEM, ObservationBatch, ProblemDetails
+from attribution.contracts.exchange import MEDIA_NDJSON, MEDIA_PROBLEM, PROBLEM_TYPE, ObservationBatch, ProblemDetails
 from attribution.contracts.observation import Observation
-from attribution.service.problems import KINDS, TYPE_PREFIX, UNKNOWN_ATTRIBUTOR
+from attribution.service.problems import KINDS, UNKNOWN_ATTRIBUTOR
 
 Document = dict[str, Any]
 
@@ -77,7 +77,7 @@ def problems(*statuses: int) -> dict[int | str, Document]:
 def _problem(status: int) -> Document:
     kinds = [kind for kind in KINDS if kind.status == status]
     kind = UNKNOWN_ATTRIBUTOR if status == UNKNOWN_ATTRIBUTOR.status else kinds[0]
-    example = {"type": TYPE_PREFIX + kind.name, "title": kind.title, "status": status, "detail": kind.title + "."}
+    example = {"type": PROBLEM_TYPE + kind.name, "title": kind.title, "status": status, "detail": kind.title + "."}
     found: Document = {
         "description": "; ".join(f"{kind.title} (`{kind.name}`)" for kind in kinds),
         "content": {MEDIA_PROBLEM: {"schema": ref("ProblemDetails"), "example": example}},

@@ -8,9 +8,8 @@ from fastapi import Request
 from fastapi.responses import Response
 
 from attribution.contracts.errors import AttributionError, nearest
-from attribution.contracts.exchange import MEDIA_PROBLEM, ProblemDetails, ProblemItem
+from attribution.contracts.exchange import MEDIA_PROBLEM, PROBLEM_TYPE, ProblemDetails, ProblemItem
 
-TYPE_PREFIX = "urn:attribution:problem:"
 MAX_SHOWN = 50
 """Problems listed in one answer; the detail says how many there were."""
 
@@ -100,7 +99,7 @@ def printable(text: object) -> str:
 def answer(request: Request, problem: ServiceProblem) -> Response:
     """The answer that tells a problem."""
     details = ProblemDetails(
-        type=TYPE_PREFIX + problem.kind.name,
+        type=PROBLEM_TYPE + problem.kind.name,
         title=problem.kind.title,
         status=problem.kind.status,
         detail=problem.detail,

@@ -96,12 +96,11 @@ def _submit(service: Service, session: Session, body: Body) -> BatchAnswer:
 
 
 def counted(service: Service, answers: tuple[ObservationAnswer, ...]) -> BatchAnswer:
-    """The answers in the order of the batch, with how many there are of each kind."""
-    ordered = tuple(sorted(answers, key=lambda answer: answer.index))
-    counts = {name: sum(a.outcome == name for a in ordered) for name in ("accepted", "duplicate", "rejected")}
-    for outcome, count in counts.items():
-        service.meters.observations.labels(outcome).inc(count)
-    return BatchAnswer(**counts, observations=ordered)
+    """The answer to a batch, which the metrics count."""
+    answer = BatchAnswer.of(answers)
+    for outcome in ("accepted", "duplicate", "rejected"):
+        service.meters.observations.labels(outcome).inc(getattr(answer, outcome))
+    return answer
 
 
 @router.get(
