@@ -100,6 +100,7 @@ def test_a_symptom_of_ones_own_folder_is_not_defined_again(tmp_path: Path) -> No
     assert text.startswith("id: TOY900\n") and "\nsymptom:" not in text
 
 
+@pytest.mark.slow
 def test_the_next_file_takes_the_next_number_and_no_file_is_overwritten(tmp_path: Path) -> None:
     words = ("rules", "new", "--from", LINE, "--family", "PYX", "--symptom", "IMAGE_QUOTA", "--rules", "own")
     assert run(*words, cwd=tmp_path).returncode == 0

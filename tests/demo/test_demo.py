@@ -24,6 +24,7 @@ def samples(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_once_prints_every_diagnosis_and_leaves_the_store(samples: Path, tmp_path: Path) -> None:
     folder = tmp_path / "kept"
     elsewhere = {"ATTRIBUTION_TOKENS_FILE": "/nowhere", "HTTP_PROXY": "http://127.0.0.1:9"}

@@ -197,6 +197,7 @@ def beside_shipped(files: Mapping[str, str]) -> list[str]:
     return [str(problem) for problem in check_thrift(catalog)]
 
 
+@pytest.mark.slow
 def test_an_operators_rules_keep_out_of_the_way_of_shipped_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

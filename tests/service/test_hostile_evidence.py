@@ -104,6 +104,7 @@ def desk(shipped: RuleSets, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield found
 
 
+@pytest.mark.slow
 @settings(
     max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
