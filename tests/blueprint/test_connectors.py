@@ -115,7 +115,8 @@ def test_only_what_is_asked_for_is_found(write: Write, query: Query, wanted: set
         "list.yaml",
         "attempts:\n"
         "  - {workload_id: a, name: train, scheduler_ids: {job: '77', array_task: '3'},\n"
-        "     started_at: 2026-05-04T03:00:00Z, ended_at: 2026-05-04T04:00:00Z, nodes: [{name: node-01, aliases: [10.0.0.1]}, {name: node-02}]}\n"
+        "     started_at: 2026-05-04T03:00:00Z, ended_at: 2026-05-04T04:00:00Z,\n"
+        "     nodes: [{name: node-01, aliases: [10.0.0.1]}, {name: node-02}]}\n"
         "  - {workload_id: b, started_at: 2026-05-04T05:00:00Z, nodes: [{name: node-03}]}\n"
         "  - {workload_id: nowhere}\n",
     )
