@@ -216,23 +216,20 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
     # --- attempts -----------------------------------------------------------------------------------------------------
 
     def _attempts(self, ids: Sequence[str], query: Query, chosen: Callable[[JobAttempt], bool]) -> Iterator[Found]:
-        """The attempts of some jobs that are chosen and that the query wants."""
+        """The attempts of some jobs that are chosen and that the query wants. What is too much at once is halved."""
         if not ids:
             return
-        found: list[JobAttempt] = []
-        cut = None
         try:
             found = list(attempts(self._records([f"--jobs={','.join(ids)}"])))
         except CommandCut as error:
-            cut = f"the jobs {ids[0]} to {ids[-1]} were not looked at: {error}"
-        own = []
-        for attempt in found:
-            context = context_of(attempt, self.settings.cluster)
-            if query.wants(context) and chosen(attempt):
-                own.append((attempt, context))
-        yield from self._with_evidence(own)
-        if cut:
-            yield Unusable("sacct", cut)
+            if len(ids) == 1:
+                yield Unusable("sacct", f"the job {ids[0]} was not looked at: {error}")
+                return
+            for half in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
+                yield from self._attempts(half, query, chosen)
+            return
+        every = [(attempt, context_of(attempt, self.settings.cluster)) for attempt in found]
+        yield from self._with_evidence([pair for pair in every if query.wants(pair[1]) and chosen(pair[0])])
 
     def _with_evidence(self, own: Sequence[tuple[JobAttempt, ExecutionContext]]) -> Iterator[Attempt]:
         """The attempts, with what Slurm recorded of each."""

@@ -47,7 +47,7 @@ def record_observation(attempt: JobAttempt) -> Observation:
     shown = set(steps)
     if len(steps) > _MAX_STEPS:
         lost = [id(step) for record in attempt.records for step in record.steps if step["State"] != "COMPLETED"]
-        shown = set((lost + steps)[:_MAX_STEPS])
+        shown = set(list(dict.fromkeys(lost + steps))[:_MAX_STEPS])
     found = [
         row for record in attempt.records for row in (record.row, *(step for step in record.steps if id(step) in shown))
     ]
