@@ -118,8 +118,16 @@ def event_id(key: StreamKey, line: bytes, occurrence: int, salt: str = "") -> st
 
 
 def event_order(a: Event, b: Event) -> Order:
-    """What is proven about two events: by position within one stream, else by their clocks."""
+    """What is proven about two events: by position within one stream, else by their clocks.
+
+    Where several writers share a stream of one node, such as the entries of a log store, each is in order, not all of
+    them together: then their stamps go first.
+    """
     if a.key == b.key:
+        if a.writer != b.writer and a.key.node is not None:
+            proven = order(a.moment, b.moment, same_clock=True)
+            if proven is not Order.UNKNOWN:
+                return proven
         if a.offset == b.offset:
             return Order.UNKNOWN
         return Order.BEFORE if a.offset < b.offset else Order.AFTER

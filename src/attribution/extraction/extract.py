@@ -121,7 +121,7 @@ def _loki_segment(segment: Segment) -> Segment:
             body = source.read()
         try:
             records = [
-                msgspec.json.encode({"time": ns, "host": _host_label(labels), "message": line})
+                msgspec.json.encode(_loki_record(ns, labels, line))
                 for ns, labels, line in explode_loki(body)
             ]
         except EvidenceError as error:
@@ -131,6 +131,16 @@ def _loki_segment(segment: Segment) -> Segment:
     return Segment(segment.offset, segment.first_line, opened)
 
 
+def _loki_record(ns: int, labels: Mapping[str, str], line: str) -> dict[str, object]:
+    """An entry as a record that keeps what its labels tell: the host, the rank, and who else wrote it."""
+    rank = next((labels[name] for name in _RANK_LABELS if labels.get(name)), "")
+    writer = " ".join(f"{name}={labels[name]}" for name in _WRITER_LABELS if labels.get(name))
+    record: dict[str, object] = {"time": ns, "host": _host_label(labels), "stream": writer, "message": line}
+    return {**record, "rank": int(rank)} if rank.isascii() and rank.isdigit() and len(rank) < 7 else record
+
+
+_RANK_LABELS = ("rank", "global_rank")
+_WRITER_LABELS = (*_RANK_LABELS, "filename", "pod", "pod_name", "container", "container_name", "stream")
 _HOST_LABELS = ("hostname", "host", "node", "node_name", "nodename", "instance")
 
 
