@@ -1,6 +1,7 @@
 """The machines of one attempt: nodes, GPUs, NICs, racks and clocks, and the versions of what runs on them."""
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -16,7 +17,7 @@ MODELS = {
     "B200": ("NVIDIA B200", 8, (0x17, 0x3D, 0x60, 0x70, 0x98, 0xBB, 0xDD, 0xED), ("570.158.01", "580.65.06")),
     "GB200": ("NVIDIA GB200", 4, (0x08, 0x09, 0x18, 0x19), ("570.133.20", "580.82.07")),
 }
-NAMES = (
+NAMES: tuple[Callable[[int, int], str], ...] = (
     lambda i, n: f"node-{i + 1:0{max(2, len(str(n)))}d}",
     lambda i, n: f"gpu{i + 1:0{max(3, len(str(n)))}d}",
     lambda i, n: f"gn-{i // 16 + 1:02d}-{i % 16 + 1:02d}",

@@ -56,7 +56,7 @@ NCCL_INFO = (
     "TUNER/Plugin: Failed to find ncclTunerPlugin_v2, using internal tuner instead.",
     "NCCL_ASYNC_ERROR_HANDLING is deprecated, use TORCH_NCCL_ASYNC_ERROR_HANDLING instead",
 )
-# (program, text, priority, weight)
+# What a node logs: who, what, with which priority and how often.
 SYSTEM: tuple[tuple[str, str, int, int], ...] = (
     ("systemd", "Started Session {n} of User root.", 6, 6),
     ("systemd", "session-{n}.scope: Deactivated successfully.", 6, 5),

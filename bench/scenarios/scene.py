@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from bench.scenarios.fleet import Fleet, Node
 from bench.scenarios.job import Job
@@ -72,8 +73,8 @@ class Scene:
     bmc: defaultdict[int, list[tuple[float, str, str]]] = field(default_factory=lambda: defaultdict(list))
     steps: list[tuple[float, str]] = field(default_factory=list)
     controller: list[tuple[float, str]] = field(default_factory=list)
-    pods: dict[int, dict[str, object]] = field(default_factory=dict)
-    events: list[dict[str, object]] = field(default_factory=list)
+    pods: dict[int, dict[str, Any]] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
     shifts: list[Shift] = field(default_factory=list)
     silent_from: dict[int, float] = field(default_factory=dict)
     started: bool = True

@@ -523,7 +523,8 @@ def pod_evicted(scene: Scene) -> Finding:
             "exitCode": 143,
             "finished": at + 2,
         }
-        accept, states = ("scheduler",), ("preempted", "failed")
+        accept: tuple[str, ...] = ("scheduler",)
+        states = ("preempted", "failed")
     else:
         message = (
             "The node was low on resource: ephemeral-storage. Threshold quantity: 85899345920, available: 71002344Ki. "

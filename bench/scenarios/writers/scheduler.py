@@ -239,7 +239,7 @@ def _objects(scene: Scene) -> dict[str, Any]:
             }
         )  # fmt: skip
     for number, event in enumerate(scene.events):
-        at = iso(utc(float(event["at"])), 0)  # type: ignore[arg-type]
+        at = iso(utc(float(event["at"])), 0)
         items.append(
             {
                 "apiVersion": "v1", "kind": "Event", "type": event["type"], "reason": event["reason"], "message": event["message"],
@@ -279,7 +279,7 @@ def _pod(scene: Scene, index: int, node: str, name: str) -> dict[str, Any]:
             ],
         }
     elif told.get("lost"):
-        at = iso(utc(float(told["finished"])), 0)  # type: ignore[arg-type]
+        at = iso(utc(float(told["finished"])), 0)
         pod["metadata"]["deletionTimestamp"] = at
         status["phase"] = "Running"
         status["conditions"] = [
@@ -323,13 +323,13 @@ def _pod(scene: Scene, index: int, node: str, name: str) -> dict[str, Any]:
                     }
                 },
             }
-        ]  # type: ignore[arg-type]
+        ]
     else:
         code = told.get("exitCode", 0)
         if code:
             status["phase"] = "Failed"
         reason = told.get("reason", "Completed")
-        finished = iso(utc(float(told.get("finished", scene.end.at))), 0)  # type: ignore[arg-type]
+        finished = iso(utc(float(told.get("finished", scene.end.at))), 0)
         terminated = {"exitCode": code, "reason": reason, "startedAt": start, "finishedAt": finished}
         if told.get("message"):
             terminated["message"] = told["message"]
