@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from bench.scenarios import launchers
 from bench.scenarios.scene import Scene
 
 WATCHDOG_LINES = {1: (474, 488, 494), 2: (523, 537, 543), 3: (563, 577, 583), 4: (607, 621, 627)}
@@ -35,7 +36,7 @@ FRAMES = (
 
 def task_of(scene: Scene, rank: int) -> int:
     """The task of the step that a rank belongs to."""
-    return rank if scene.job.launcher == "srun" else rank // scene.fleet.gpus_per_node
+    return rank // scene.fleet.gpus_per_node if scene.job.launcher == "torchrun" else rank
 
 
 def watchdog(scene: Scene, rank: int, at: float, work: int, operation: tuple[str, int, int], full: bool) -> None:
@@ -264,6 +265,9 @@ def crash(
             mine = [rank for rank in dead if rank // fleet.gpus_per_node == node]
             child_failed(scene, node, at + rng.uniform(0.4, 2.5), dict.fromkeys(mine, code))
         ended = at + 5
+    elif job.launcher != "srun":
+        launchers.failed(scene, dead, at + rng.uniform(0.4, 2.5), code)
+        ended = at + 5
     if not everyone and peers == "remote":
         watchers = rng.sample(scene.others(set(dead)), min(fleet.ranks - len(dead), rng.randrange(2, 9)))
         for rank in sorted(watchers):
@@ -307,6 +311,8 @@ def hang(scene: Scene, stuck: Iterable[int], at: float, lost_node: bool = False)
             mine = [rank for rank in waiting if rank // fleet.gpus_per_node == node]
             child_failed(scene, node, ended + scene.rng.random() * 2, dict.fromkeys(mine[:2], -6))
         ended += 8
+    elif job.launcher != "srun":
+        launchers.failed(scene, [first], ended, -6)
     finish(scene, ended, first // fleet.gpus_per_node, task_of(scene, first), -6)
 
 
@@ -315,7 +321,9 @@ def finish(scene: Scene, at: float, node: int, task: int, code: int, state: str 
     job, end = scene.job, scene.end
     end.at, end.state = at + 8, state
     if job.scheduler == "slurm":
-        if job.launcher == "torchrun":
+        if job.launcher not in ("torchrun", "srun"):
+            end.code, end.signal, end.step_state = 1, 0, "CANCELLED"
+        elif job.launcher == "torchrun":
             slurm_kill(scene, at, node, f"task {task}", "Exited with exit code 1")
             end.code, end.signal = 1, 0
         elif code < 0:
@@ -330,12 +338,17 @@ def finish(scene: Scene, at: float, node: int, task: int, code: int, state: str 
         else:
             slurm_kill(scene, at, node, f"task {task}", f"Exited with exit code {code}")
             end.code = code
-        end.step_state = "CANCELLED" if job.slurm != "23.11" else "FAILED"
+        if job.launcher in ("torchrun", "srun"):
+            end.step_state = "CANCELLED" if job.slurm != "23.11" else "FAILED"
         if job.launcher == "torchrun":
             for index in range(min(len(scene.fleet.nodes), 64)):
                 if index != node and index not in scene.silent_from and scene.rng.random() < 0.5:
                     signalled(scene, index, at + 0.4 + scene.rng.random())
     else:
+        if job.launcher == "torchrun":
+            for index in range(min(len(scene.fleet.nodes), 64)):
+                if index != node and index not in scene.pods and index not in scene.silent_from:
+                    signalled(scene, index, at + 2 + scene.rng.random())
         for index in range(len(scene.fleet.nodes)):
             mine = index == node
             scene.pods.setdefault(

@@ -16,12 +16,16 @@ NCCL = {
     "2.6.0": "2.21.5",
     "2.7.1": "2.26.2",
 }
+LAUNCHERS = {
+    "slurm": (("torchrun", "srun", "mpirun", "deepspeed", "ray"), (46, 30, 9, 9, 6)),
+    "kubernetes": (("torchrun", "ray"), (88, 12)),
+}
 TRAINERS = ("plain", "megatron", "deepspeed", "lightning", "hf", "iso", "loguru", "bare")
 
 
 @dataclass(frozen=True)
 class Job:
-    """One attempt's software. `launcher` is torchrun or srun; `scheduler` is slurm or kubernetes."""
+    """One attempt's software. `launcher` is torchrun, srun, mpirun, deepspeed or ray; `scheduler` is slurm or kubernetes."""
 
     number: int
     name: str
@@ -96,14 +100,14 @@ def draw(rng: random.Random, scheduler: str | None, launcher: str | None = None)
     scheduler = scheduler or rng.choices(("slurm", "kubernetes"), (72, 28))[0]
     torch = rng.choice(TORCH)
     if launcher is None:
-        launcher = "torchrun" if scheduler == "kubernetes" else rng.choice(("torchrun", "torchrun", "srun"))
+        launcher = rng.choices(*LAUNCHERS[scheduler])[0]
     return Job(
         number=rng.randrange(10_000, 4_000_000),
         name=rng.choice(("pretrain", "llm-base", "sft-run", "vit-large", "moe-exp", "tok-ablate", "diffuse")),
         user=rng.choice(("alice", "bob", "carol", "dave")),
         scheduler=scheduler,
         launcher=launcher,
-        trainer=rng.choice(TRAINERS),
+        trainer="deepspeed" if launcher == "deepspeed" else rng.choice(TRAINERS),
         torch=torch,
         nccl=NCCL[torch],
         python=rng.choice(("3.10", "3.11", "3.12")),

@@ -63,9 +63,7 @@ def _port_metrics(scene: Scene, node: Node, index: int, at: float) -> None:
 def _finding(
     scene: Scene, node: Node, nic: Nic, lines: list[str], at: float, accept: tuple[str, ...] = NETWORK
 ) -> Finding:
-    return Finding(
-        "network_fabric", accept, (node,), None, {"kind": "nic", "nic": nic.name, "pci": nic.pci}, None, lines, at
-    )
+    return Finding("network_fabric", accept, (node,), None, {"kind": "nic", "pci": nic.pci}, None, lines, at)
 
 
 @shape("port-down", "network", "network_fabric", needs="syslog applog", weight=4, withhold=False, pair=True)

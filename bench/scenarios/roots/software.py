@@ -1,6 +1,6 @@
 """Libraries, services, containers and the scheduler itself."""
 
-from bench.scenarios import cascades
+from bench.scenarios import cascades, launchers
 from bench.scenarios.roots.common import step_frames
 from bench.scenarios.roots.workload import raised
 from bench.scenarios.scene import Scene
@@ -217,7 +217,14 @@ def _not_started(scene: Scene, at: float) -> None:
 
 
 @shape(
-    "image-import-fails", "launch", "container_runtime", needs="applog", scheduler="slurm", phase="launch", weight=1.5
+    "image-import-fails",
+    "launch",
+    "container_runtime",
+    needs="applog",
+    scheduler="slurm",
+    launcher="srun",
+    phase="launch",
+    weight=1.5,
 )
 def image_import(scene: Scene) -> Finding:
     at, node = scene.onset, scene.fleet.nodes[scene.rng.randrange(len(scene.fleet.nodes))]
@@ -364,6 +371,7 @@ def gpu_hook(scene: Scene) -> Finding:
     "container_runtime",
     needs="applog",
     scheduler="slurm",
+    launcher="srun",
     phase="launch",
     weight=0.7,
 )
@@ -408,11 +416,15 @@ def preempted(scene: Scene) -> Finding:
 
 
 def _terminated(scene: Scene, at: float) -> None:
-    for index in range(len(scene.fleet.nodes)):
-        if scene.job.launcher == "torchrun":
+    launcher = scene.job.launcher
+    if launcher == "torchrun":
+        for index in range(len(scene.fleet.nodes)):
             cascades.signalled(scene, index, at + scene.rng.random())
+    elif launcher != "srun":
+        launchers.told_to_end(scene, at)
+        return
     scene.step(at + 1, "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.")
-    width = scene.fleet.gpus_per_node if scene.job.launcher == "srun" else 1
+    width = scene.fleet.gpus_per_node if launcher == "srun" else 1
     for index, node in enumerate(scene.fleet.nodes[:64]):
         tasks = f"tasks {index * width}-{index * width + width - 1}" if width > 1 else f"task {index}"
         scene.step(at + 2, f"srun: error: {node.name}: {tasks}: Terminated")
@@ -464,7 +476,14 @@ def prolog_fails(scene: Scene) -> Finding:
 
 
 @shape(
-    "credential-expired", "launch", "scheduler", needs="applog syslog", scheduler="slurm", phase="launch", weight=0.8
+    "credential-expired",
+    "launch",
+    "scheduler",
+    needs="applog syslog",
+    scheduler="slurm",
+    launcher="srun",
+    phase="launch",
+    weight=0.8,
 )
 def credential_expired(scene: Scene) -> Finding:
     at, job = scene.onset, scene.job

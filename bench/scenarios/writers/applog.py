@@ -23,7 +23,7 @@ def write(files: Files, scene: Scene, form: str, rng: random.Random) -> None:
         case _:
             _loki(files, scene, lines)
     if form != "job" and scene.steps:
-        name = f"applog/slurm-{scene.job.number}.err"
+        name = f"applog/slurm-{scene.job.number}.err" if scene.job.scheduler == "slurm" else "applog/driver.log"
         files.add(name, "\n".join(text for _, text in sorted(scene.steps)))
 
 
@@ -61,18 +61,35 @@ def _nodes(files: Files, scene: Scene, lines: list[AppLine], rng: random.Random)
 
 
 def _job(files: Files, scene: Scene, lines: list[AppLine], rng: random.Random) -> None:
-    labelled = rng.random() < 0.6 or not scene.job.tee
-    width = len(str(scene.fleet.ranks - 1))
+    job = scene.job
+    labelled = rng.random() < 0.6 or not job.tee or job.launcher != "torchrun"
     merged: list[tuple[float, str]] = list(scene.steps)
     for line in lines:
         text = tagged(scene, line)
         if labelled:
-            task = line.node if scene.job.launcher == "torchrun" else line.rank or 0
-            text = "\n".join(f"{task:>{width}}: {part}" for part in text.split("\n"))
+            label = _label(scene, line)
+            text = "\n".join(label + part for part in text.split("\n"))
         merged.append((line.at, text))
     merged.sort(key=lambda entry: entry[0])
-    name = f"slurm-{scene.job.number}.out" if scene.job.scheduler == "slurm" else "train.log"
+    name = f"slurm-{job.number}.out" if job.scheduler == "slurm" else "train.log"
     files.add(f"applog/{name}", "\n".join(text for _, text in merged))
+
+
+def _label(scene: Scene, line: AppLine) -> str:
+    """What the job's launcher puts in front of every line of a process."""
+    node = scene.fleet.nodes[line.node]
+    match scene.job.launcher:
+        case "deepspeed":
+            return f"{node.name}: "
+        case "mpirun":
+            return f"[1,{line.rank or 0}]<stderr>:"
+        case "ray" if line.rank is not None:
+            return f"(RayTrainWorker pid={scene.pid(line.rank)}, ip={node.address}) "
+        case "ray":
+            return ""
+        case launcher:
+            task = line.node if launcher == "torchrun" else line.rank or 0
+            return f"{task:>{len(str(scene.fleet.ranks - 1))}}: "
 
 
 def _loki(files: Files, scene: Scene, lines: list[AppLine]) -> None:

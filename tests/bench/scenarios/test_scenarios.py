@@ -2,10 +2,12 @@
 
 import ast
 import gzip
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 import zstandard
@@ -63,7 +65,7 @@ def generated(out: Path, **options: Any) -> tuple[Path, dict[str, Any]]:
     return folder, yaml.safe_load((folder / "truth.yaml").read_text())
 
 
-@pytest.mark.parametrize("size", [2, 64])
+@pytest.mark.parametrize("size", [2, pytest.param(64, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*ROOTS, *NEGATIVES])
 def test_every_shape_is_generated_and_shows_its_root(name: str, size: int, tmp_path: Path) -> None:
     folder, document = generated(tmp_path, size=size, only=name)
@@ -79,6 +81,26 @@ def test_there_are_enough_shapes() -> None:
     assert len(ROOTS) >= 40
     assert len(NEGATIVES) >= 10
     assert {shapes.SHAPES[name].sub_domain for name in ROOTS} >= set(SUB_DOMAINS)
+
+
+@pytest.mark.slow
+def test_a_thousand_nodes_stay_sensible(tmp_path: Path) -> None:
+    folder, document = generated(tmp_path, size=1024, only="nfs-server-hangs")
+    assert document["nodes_total"] == 1024
+    assert 1e6 < sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) < 60e6
+
+
+def test_contexts_keep_to_the_published_schema(tmp_path: Path) -> None:
+    schema = json.loads(Path("schemas/execution-context.schema.json").read_text())
+    forms = set()
+    for number in range(30):
+        folder, _ = generated(tmp_path, seed=21, number=number, most=4)
+        path = folder / "bundle" / "context.yaml"
+        if path.exists():
+            context = yaml.safe_load(path.read_text())
+            jsonschema.validate(context, schema)
+            forms.add(tuple(context))
+    assert len(forms) >= 3
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -151,6 +173,7 @@ def test_two_roots_stand_on_two_nodes(tmp_path: Path) -> None:
         assert "ambiguous" in document["accept"] and len(document["accept"]) >= 3
 
 
+@pytest.mark.slow
 def test_a_fifth_has_metrics_and_sizes_are_log_distributed(tmp_path: Path) -> None:
     documents = [generated(tmp_path, seed=9, number=number, most=32)[1] for number in range(60)]
     assert sum(document["metrics"] for document in documents) >= 12
