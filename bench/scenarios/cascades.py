@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from bench.scenarios import launchers
-from bench.scenarios.scene import Scene
+from bench.scenarios.scene import Recorded, Scene
 
 WATCHDOG_LINES = {1: (474, 488, 494), 2: (523, 537, 543), 3: (563, 577, 583), 4: (607, 621, 627)}
 FATAL_ADVICE = (
@@ -294,7 +294,29 @@ def _watchdogs(scene: Scene, silent: set[int], at: float, operation: tuple[str, 
         if len(waiting) > 600 and rank not in detail and rng.random() < 0.5:
             continue
         watchdog(scene, rank, began + scene.job.timeout + rng.uniform(0.005, 0.9), work, operation, rank in detail)
+    if scene.job.torch_minor >= 5:
+        told = sorted(detail - {waiting[0]})
+        for rank in told if rng.random() < 0.5 else ():
+            _notified(scene, rank, began + scene.job.timeout + 0.95, waiting[0], work)
+        for rank in [*waiting[:64], *sorted(silent)[:16]]:
+            scene.recorded[rank] = Recorded(began, work, operation, rank not in silent)
     return work
+
+
+def _notified(scene: Scene, rank: int, at: float, first: int, work: int) -> None:
+    """A rank hears from another that a collective timed out, and its monitor ends it if nothing else does."""
+    tag = f"[PG ID 0 PG GUID 0(default_pg) Rank {rank}]"
+    scene.c10d(rank, at, "E", 1682, f"{tag} Observed flight recorder dump signal from another rank via TCPStore.")
+    scene.c10d(
+        rank, at + 0.001, "E", 1743, f"{tag} Received a dump signal due to a collective timeout from  rank {first} and we "
+        f"will try our best to dump the debug info. Last enqueued NCCL work: {work}, last completed NCCL work: "
+        f"{work - 1}.{DUMP_ADVICE}",
+    )  # fmt: skip
+    if scene.rng.random() < 0.4:
+        scene.c10d(
+            rank, at + 60, "F", 1557, f"{tag} [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Terminating the process after "
+            "attempting to dump debug info, due to collective timeout or exception.",
+        )  # fmt: skip
 
 
 def hang(scene: Scene, stuck: Iterable[int], at: float, lost_node: bool = False) -> None:

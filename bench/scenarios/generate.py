@@ -15,7 +15,7 @@ from bench.scenarios import negatives, noise, roots, withheld
 from bench.scenarios.scene import End, Scene
 from bench.scenarios.shapes import SHAPES, Shape
 from bench.scenarios.truth import SUB_DOMAINS, Finding, Truth
-from bench.scenarios.writers import applog, context, metrics, scheduler, system
+from bench.scenarios.writers import applog, context, metrics, recorder, scheduler, system
 from bench.scenarios.writers.files import Files
 
 __all__ = ["negatives", "roots"]  # importing them registers their shapes
@@ -178,6 +178,8 @@ def write(rng: random.Random, scene: Scene, drawn: layouts.Layout, plan: Plan) -
         if scene.fleet.model in ("A100", "H100", "H200"):
             noise.fabric(scene)
         system.fabric_manager(files, scene)
+    if drawn.recorder:
+        recorder.write(files, scene)
     if drawn.bmc:
         noise.bmc(scene)
         system.controller(files, scene)

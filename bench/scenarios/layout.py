@@ -18,6 +18,7 @@ class Layout:
     fabric_manager: bool
     bmc: bool
     controller: bool
+    recorder: bool
     compressed: float
 
 
@@ -43,9 +44,10 @@ def draw(rng: random.Random, scheduler: str, needs: frozenset[str], forbid: froz
         syslog=syslog if has("syslog", 0.8) else None,
         scheduler=record if has("scheduler", 0.72) else None,
         context=rng.choices(("full", "plain", "state", "no_nodes", None), (30, 25, 15, 15, 15))[0],
-        metrics=rng.choice(("matrix", "matrix", "exposition")) if has("metrics", 0.28) else None,
+        metrics=rng.choice(("matrix", "matrix", "exposition")) if has("metrics", 0.34) else None,
         fabric_manager=has("fabric_manager", 0.25),
         bmc=has("bmc", 0.15),
         controller=scheduler == "slurm" and has("controller", 0.3),
+        recorder=has("recorder", 0.35),
         compressed=rng.choice((0.0, 0.0, 0.3, 1.0)),
     )

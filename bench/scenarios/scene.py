@@ -57,6 +57,16 @@ class Shift:
     until: float = float("inf")
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """What a rank's flight recorder holds when a collective hangs: whether the rank had entered it."""
+
+    at: float
+    work: int
+    operation: tuple[str, int, int]
+    entered: bool
+
+
 @dataclass
 class Scene:
     """All lines of one attempt, in no order. Times are true times; stamps inside texts are those of the writer's clock."""
@@ -82,6 +92,7 @@ class Scene:
     root_nodes: set[int] = field(default_factory=set)
     root_ranks: set[int] = field(default_factory=set)
     pids: dict[int, int] = field(default_factory=dict)
+    recorded: dict[int, Recorded] = field(default_factory=dict)
     dead: dict[int, float] = field(default_factory=dict)
     avoid: frozenset[int] = frozenset()
 

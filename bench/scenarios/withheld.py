@@ -16,7 +16,7 @@ def _shows(path: str, scene: Scene) -> bool:
     source, _, name = path.partition("/")
     if source == "metrics":
         return True
-    if source not in ("applog", "syslog", "fabric_manager", "bmc"):
+    if source not in ("applog", "syslog", "fabric_manager", "bmc", "flight_recorder"):
         return False
     for index in scene.root_nodes:
         node = scene.fleet.nodes[index]

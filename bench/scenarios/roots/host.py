@@ -183,7 +183,17 @@ def node_wide_memory(scene: Scene) -> Finding:
     scene.shift("node_memory_MemAvailable_bytes", node.index, 0, at - 240, 8e11, 4e11, 1e11, 2e10, 6e8)
     scene.root_ranks.add(rank)
     cascades.crash(scene, [rank], at + 0.4, -9)
-    return Finding("host_os", ("host_os", "resource_limit"), (node,), None, None, None, [told, "global_oom"], at)
+    return Finding(
+        "host_os",
+        ("host_os", "resource_limit"),
+        (node,),
+        None,
+        None,
+        None,
+        [told, "global_oom"],
+        at,
+        ("failed", "out_of_memory"),
+    )
 
 
 @shape("reboot-in-mid-run", "maintenance", "host_os", needs="syslog", weight=2)
