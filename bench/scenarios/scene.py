@@ -85,6 +85,7 @@ class Scene:
     controller: list[tuple[float, str]] = field(default_factory=list)
     pods: dict[int, dict[str, Any]] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
+    objects: list[dict[str, Any]] = field(default_factory=list)
     shifts: list[Shift] = field(default_factory=list)
     silent_from: dict[int, float] = field(default_factory=dict)
     started: bool = True

@@ -444,3 +444,40 @@ def reset_required_at_start(scene: Scene) -> Finding:
     scene.root_ranks.add(rank)
     cascades.crash(scene, [rank], at + 0.8, 1, "killed")
     return _gpu(scene, "gpu_hardware", ("gpu_hardware",), rank, [line], at)
+
+
+@shape("gpu-lost-seen-by-tools", "gpu_compute", "gpu_hardware", forbid="syslog metrics", weight=1)
+def gpu_lost_seen_by_tools(scene: Scene) -> Finding:
+    rank, at = scene.pick(), scene.onset
+    node, gpu = scene.fleet.node_of(rank), scene.fleet.gpu_of(rank)
+    told = f"Unable to determine the device handle for GPU{gpu.index}: {gpu.pci}.0: GPU is lost.  Reboot the system to recover this GPU"
+    line = cuda_error(scene, rank, at, "unspecified launch failure", False)
+    scene.agent_raw(node.index, at + 0.2, f"running nvidia-smi after the failure of a rank\n{told}")
+    cascades.crash(scene, [rank], at + 0.4, 1)
+    return Finding(
+        "gpu_hardware", ("gpu_hardware",), (node,), None, {"kind": "gpu", "pci": gpu.pci}, None, [told, line], at
+    )
+
+
+@shape("replicas-disagree", "slow", "gpu_hardware", forbid="syslog metrics", weight=1)
+def replicas_disagree(scene: Scene) -> Finding:
+    rank, at = scene.pick(), scene.onset
+    told = f"parameter checksum mismatch: rank {rank} differs from all other replicas at the same step, suspected silent data corruption"
+    scene.log(rank, at - 1, "ERROR", told)
+    frames = [
+        scene.main,
+        scene.frame(201, "main", "verify_replicas(model)"),
+        scene.frame(33, "verify_replicas", "raise RuntimeError(message)", "/data/job/verify.py"),
+    ]
+    scene.traceback(rank, at, frames, f"RuntimeError: {told}")
+    cascades.crash(scene, [rank], at + 0.4, 1)
+    return Finding(
+        "gpu_hardware",
+        ("gpu_hardware", "ambiguous", "insufficient_evidence", "user_code"),
+        (scene.fleet.node_of(rank),),
+        None,
+        None,
+        rank,
+        [told],
+        at - 1,
+    )

@@ -11,13 +11,22 @@ from bench.scenarios.truth import Finding
 def machine_check_panic(scene: Scene) -> Finding:
     at, node = scene.onset, scene.fleet.node_of(scene.pick())
     cpu, bank = scene.rng.randrange(96), scene.rng.choice((1, 7, 13, 17))
-    told = f"mce: [Hardware Error]: CPU {cpu}: Machine Check Exception: 5 Bank {bank}: be00000000800400"
-    scene.kernel(
-        node.index,
-        at,
-        f"{told}\nmce: [Hardware Error]: RIP !INEXACT! 10:<ffffffff8d4a2f06> {{mwait_idle+0x76/0x180}}\nmce: [Hardware Error]: TSC 1f2c3a7700d2 ADDR 3fff81ea4f40 MISC 86\nmce: [Hardware Error]: PROCESSOR 0:806f8 TIME 1777860412 SOCKET 1 APIC 80 microcode 2b0004b1\nmce: [Hardware Error]: Machine check: Processor context corrupt\nKernel panic - not syncing: Fatal local machine check",
-        0,
-    )
+    if scene.rng.random() < 0.7:
+        told = f"mce: [Hardware Error]: CPU {cpu}: Machine Check Exception: 5 Bank {bank}: be00000000800400"
+        scene.kernel(
+            node.index,
+            at,
+            f"{told}\nmce: [Hardware Error]: RIP !INEXACT! 10:<ffffffff8d4a2f06> {{mwait_idle+0x76/0x180}}\nmce: [Hardware Error]: TSC 1f2c3a7700d2 ADDR 3fff81ea4f40 MISC 86\nmce: [Hardware Error]: PROCESSOR 0:806f8 TIME {int(at)} SOCKET 1 APIC 80 microcode 2b0004b1\nmce: [Hardware Error]: Machine check: Processor context corrupt\nKernel panic - not syncing: Fatal local machine check",
+            0,
+        )
+    else:
+        told = "{1}[Hardware Error]: event severity: fatal"
+        scene.kernel(
+            node.index,
+            at,
+            f"{{1}}[Hardware Error]: Hardware error from APEI Generic Hardware Error Source: 0\n{told}\n{{1}}[Hardware Error]:  Error 0, type: fatal\n{{1}}[Hardware Error]:   section_type: memory error\n{{1}}[Hardware Error]:   error_type: 3, multi-bit ECC\nKernel panic - not syncing: Fatal hardware error!",
+            0,
+        )
     scene.bmc[node.index].append((at + 2, "Processor #0x51", "IERR | Asserted"))
     cascades.node_lost(scene, node.index, at + 0.001)
     return Finding(
@@ -27,7 +36,7 @@ def machine_check_panic(scene: Scene) -> Finding:
         None,
         {"kind": "cpu"},
         None,
-        [told, "Fatal local machine check"],
+        [told, "Kernel panic - not syncing: Fatal"],
         at,
     )
 
@@ -137,12 +146,15 @@ def local_disk_dead(scene: Scene) -> Finding:
 @shape("kernel-panic", "host", "host_os", needs="syslog", weight=1.5)
 def kernel_panic(scene: Scene) -> Finding:
     at, node = scene.onset, scene.fleet.node_of(scene.pick())
-    if scene.rng.random() < 0.5:
-        told = "BUG: unable to handle page fault for address: ffffb3c2c0a41000"
-        text = f"{told}\n#PF: supervisor read access in kernel mode\nOops: 0000 [#1] SMP NOPTI\nCPU: 44 PID: 3318 Comm: kworker/44:2 Tainted: P           OE     {scene.fleet.kernel}\nRIP: 0010:tcp_ack+0x31a/0x1260\nKernel panic - not syncing: Fatal exception in interrupt"
-    else:
-        told = "watchdog: BUG: soft lockup - CPU#18 stuck for 26s! [kworker/18:1:2210]"
-        text = f"{told}\nCPU: 18 PID: 2210 Comm: kworker/18:1 Tainted: P           OEL    {scene.fleet.kernel}\nKernel panic - not syncing: softlockup: hung tasks"
+    comm = f"CPU: 44 PID: 3318 Comm: kworker/44:2 Tainted: P           OE     {scene.fleet.kernel}"
+    told, text = scene.rng.choice((
+        ("BUG: unable to handle page fault for address: ffffb3c2c0a41000", f"#PF: supervisor read access in kernel mode\nOops: 0000 [#1] SMP NOPTI\n{comm}\nRIP: 0010:tcp_ack+0x31a/0x1260\nKernel panic - not syncing: Fatal exception in interrupt"),
+        ("general protection fault, probably for non-canonical address 0xdead000000000122: 0000 [#1] SMP NOPTI", f"{comm}\nRIP: 0010:__list_del_entry_valid+0x2c/0x9a\nKernel panic - not syncing: Fatal exception"),
+        ("watchdog: BUG: soft lockup - CPU#18 stuck for 26s! [kworker/18:1:2210]", f"{comm}\nKernel panic - not syncing: softlockup: hung tasks"),
+        ("NMI watchdog: Watchdog detected hard LOCKUP on cpu 12", f"{comm}\nKernel panic - not syncing: Hard LOCKUP"),
+        ("INFO: task jbd2/dm-0-8:1123 blocked for more than 120 seconds.", f"      Tainted: P           OE     {scene.fleet.kernel}\nKernel panic - not syncing: hung_task: blocked tasks"),
+    ))  # fmt: skip
+    text = f"{told}\n{text}"
     scene.kernel(node.index, at, text, 0)
     cascades.node_lost(scene, node.index, at + 0.001)
     return Finding("host_os", ("host_os",), (node,), None, None, None, [told, "Kernel panic - not syncing"], at)
@@ -244,3 +256,24 @@ def file_handles_of_the_node(scene: Scene) -> Finding:
     scene.root_ranks.add(rank)
     cascades.crash(scene, [rank], at + 0.2, 1)
     return Finding("host_os", ("host_os", "resource_limit"), (node,), None, None, None, [told, error], at - 0.5)
+
+
+@shape("locked-memory-limit", "limits", "host_os", phase="launch", weight=0.7)
+def locked_memory(scene: Scene) -> Finding:
+    at, node = scene.onset, scene.fleet.node_of(scene.pick())
+    told = "Call to ibv_reg_mr failed with error Cannot allocate memory"
+    for rank in node.ranks:
+        scene.nccl(rank, at, "misc/ibvwrap.cc:262", told)
+        frames = [
+            scene.main,
+            scene.frame(70, "setup", "dist.barrier()"),
+            scene.library("torch/distributed/c10d_logger.py", 83, "wrapper", "return func(*args, **kwargs)"),
+        ]
+        scene.traceback(
+            rank,
+            at + 0.2,
+            frames,
+            f"torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/NCCLUtils.hpp:275, unhandled system error (run with NCCL_DEBUG=INFO for details), NCCL version {scene.job.nccl}\nncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error. \nLast error:\n{told}",
+        )
+    cascades.crash(scene, node.ranks, at + 0.5, 1, "killed")
+    return Finding("host_os", ("host_os", "resource_limit", "user_config"), (node,), (node,), None, None, [told], at)

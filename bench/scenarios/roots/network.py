@@ -72,6 +72,10 @@ def port_down(scene: Scene) -> Finding:
     node, index = scene.fleet.node_of(rank), rank % scene.fleet.gpus_per_node
     nic = node.nics[index]
     lines = [_down(scene, node, nic, at)]
+    if scene.fleet.roce and scene.rng.random() < 0.4:
+        scene.kernel(
+            node.index, at + 0.1, f"bond{index}: (slave {nic.netdev}): link status definitely down, disabling slave", 4
+        )
     if scene.rng.random() < 0.6:
         told = f"NET/IB : {nic.name}:1 Got async event : port error"
         scene.nccl(

@@ -1,6 +1,7 @@
 """Libraries, services, containers and the scheduler itself."""
 
 from bench.scenarios import cascades, launchers
+from bench.scenarios.fleet import iso, utc
 from bench.scenarios.roots.common import step_frames
 from bench.scenarios.roots.workload import raised
 from bench.scenarios.scene import Scene
@@ -149,6 +150,9 @@ def model_hub(scene: Scene) -> Finding:
             "raise _format(HfHubHTTPError, str(e), response) from e",
         ),
     ]
+    if scene.rng.random() < 0.25:
+        status = "HTTPSConnectionPool(host='cdn-lfs.huggingface.co', port=443): Read timed out. (read timeout=10)"
+        error = f"requests.exceptions.ReadTimeout: (ReadTimeoutError(\"{status}\"), '(Request ID: 9f2c1d)')"
     accept = ("external_service", "user_config") if code == 429 else ("external_service",)
     return raised(scene, "external_service", accept, frames, error, status)
 
@@ -567,3 +571,171 @@ def pod_evicted(scene: Scene) -> Finding:
         scene.pods.setdefault(index, {"exitCode": 1, "reason": "Error", "finished": at + 20})
     scene.end.at = at + 25
     return Finding("scheduler", accept, (node,), (), None, None, [message[:50]], at, states)
+
+
+@shape(
+    "volume-does-not-mount",
+    "launch",
+    "storage",
+    needs="scheduler",
+    forbid="applog",
+    scheduler="kubernetes",
+    phase="launch",
+    weight=0.8,
+)
+def volume_mount(scene: Scene) -> Finding:
+    at = scene.onset
+    node = scene.fleet.nodes[scene.rng.randrange(len(scene.fleet.nodes))]
+    pod = f"{scene.job.name}-worker-{node.index}"
+    told = 'MountVolume.SetUp failed for volume "datasets" : mount failed: exit status 32'
+    scene.events.append(
+        {
+            "at": at,
+            "kind": "Pod",
+            "name": pod,
+            "type": "Warning",
+            "reason": "FailedMount",
+            "message": f"{told}\nMounting command: mount\nMounting arguments: -t nfs 10.9.1.5:/export/datasets /var/lib/kubelet/pods/5d1f0c3e/volumes/kubernetes.io~nfs/datasets\nOutput: mount.nfs: Connection timed out",
+            "count": 11,
+        }
+    )
+    scene.pods[node.index] = {"waiting": "ContainerCreating", "message": ""}
+    for index in range(len(scene.fleet.nodes)):
+        scene.pods.setdefault(index, {"exitCode": 143, "reason": "Error", "finished": at + 900})
+    scene.started, scene.end.at, scene.end.state = False, at + 900, "PENDING"
+    return Finding(
+        "storage",
+        ("storage", "container_runtime", "scheduler"),
+        (node,),
+        (node,),
+        None,
+        None,
+        [told],
+        at,
+        ("launch_failed", "failed"),
+    )
+
+
+@shape(
+    "not-enough-gpus-to-place",
+    "launch",
+    "scheduler",
+    needs="scheduler",
+    forbid="applog",
+    scheduler="kubernetes",
+    phase="launch",
+    weight=0.8,
+)
+def unschedulable(scene: Scene) -> Finding:
+    at, count = scene.onset, len(scene.fleet.nodes) + 3
+    told = f"0/{count} nodes are available: 1 node(s) had untolerated taint {{node-role.kubernetes.io/control-plane: }}, {count - 1} Insufficient nvidia.com/gpu. preemption: 0/{count} nodes are available: 1 Preemption is not helpful for scheduling, {count - 1} No preemption victims found for incoming pod."
+    for index in range(len(scene.fleet.nodes)):
+        scene.pods[index] = {"unscheduled": True, "message": told}
+        scene.events.append(
+            {
+                "at": at + index * 0.01,
+                "kind": "Pod",
+                "name": f"{scene.job.name}-worker-{index}",
+                "type": "Warning",
+                "reason": "FailedScheduling",
+                "message": told,
+                "count": 14,
+                "by": "default-scheduler",
+            }
+        )
+    scene.started, scene.end.at, scene.end.state = False, at + 1800, "PENDING"
+    return Finding(
+        "scheduler",
+        ("scheduler", "user_config"),
+        (),
+        (),
+        None,
+        None,
+        ["Insufficient nvidia.com/gpu"],
+        None,
+        ("launch_failed",),
+    )
+
+
+@shape(
+    "queue-preempts-workload", "maintenance", "scheduler", needs="scheduler applog", scheduler="kubernetes", weight=1
+)
+def queue_preempts(scene: Scene) -> Finding:
+    at, job = scene.onset, scene.job
+    told = f"Preempted to accommodate a workload (UID: 7d1f0c3e-0000-4000-8000-{job.number:012d}) due to prioritization in the ClusterQueue"
+    stamp = iso(utc(at), 0)
+    conditions = [
+        {"type": "QuotaReserved", "status": "False", "reason": "Pending", "message": told, "lastTransitionTime": stamp},
+        {"type": "Evicted", "status": "True", "reason": "Preempted", "message": told, "lastTransitionTime": stamp},
+        {
+            "type": "Preempted",
+            "status": "True",
+            "reason": "InClusterQueue",
+            "message": told,
+            "lastTransitionTime": stamp,
+        },
+        {
+            "type": "PodsReady",
+            "status": "False",
+            "reason": "WaitForStart",
+            "message": "Not all pods are ready or succeeded",
+            "lastTransitionTime": stamp,
+        },
+    ]
+    scene.objects.append(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta1",
+            "kind": "Workload",
+            "metadata": {"name": f"pytorchjob-{job.name}", "namespace": "ml"},
+            "spec": {"active": True, "queueName": "team"},
+            "status": {"conditions": conditions},
+        }
+    )
+    scene.events.append(
+        {
+            "at": at,
+            "kind": "Workload",
+            "name": f"pytorchjob-{job.name}",
+            "type": "Normal",
+            "reason": "EvictedDueToPreempted",
+            "message": told,
+            "by": "kueue-admission",
+        }
+    )
+    for index in range(len(scene.fleet.nodes)):
+        cascades.signalled(scene, index, at + 0.5 + scene.rng.random())
+        scene.pods[index] = {"exitCode": 143, "reason": "Error", "finished": at + 6}
+    scene.end.at, scene.end.state = at + 8, "PREEMPTED"
+    return Finding("scheduler", ("scheduler",), (), (), None, None, [told], None, ("preempted",))
+
+
+@shape(
+    "submission-refused",
+    "launch",
+    "user_config",
+    scheduler="slurm",
+    launcher="srun",
+    phase="launch",
+    forbid="scheduler syslog metrics fabric_manager bmc controller recorder",
+    weight=0.7,
+)
+def submission_refused(scene: Scene) -> Finding:
+    told = scene.rng.choice((
+        "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+        "sbatch: error: invalid partition specified: gpu-a100\nsbatch: error: Batch job submission failed: Invalid partition name specified",
+        "sbatch: error: Batch job submission failed: Requested time limit is invalid (missing or exceeds some limit)",
+        "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified",
+    ))  # fmt: skip
+    scene.step(scene.onset, told)
+    scene.started, scene.end.at = False, scene.onset
+    return Finding(
+        "user_config",
+        ("user_config", "scheduler"),
+        (),
+        (),
+        None,
+        None,
+        [told.split("\n")[-1]],
+        None,
+        ("launch_failed",),
+    )

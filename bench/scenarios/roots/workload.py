@@ -37,15 +37,17 @@ def gpu_memory(scene: Scene) -> Finding:
     index = scene.rng.randrange(scene.fleet.gpus_per_node)
     kind = "torch.OutOfMemoryError" if scene.job.torch_minor >= 5 else "torch.cuda.OutOfMemoryError"
     size = scene.rng.choice(("2.00 GiB", "512.00 MiB", "5.79 GiB", "20.00 MiB"))
-    error = f"{kind}: CUDA out of memory. Tried to allocate {size}. GPU {index} has a total capacity of 79.11 GiB of which 1.05 GiB is free. Process 2219 has 78.05 GiB memory in use. Of the allocated memory 70.11 GiB is allocated by PyTorch, and 5.93 GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
-    return raised(
-        scene,
-        "resource_limit",
-        ("resource_limit", "user_config"),
-        step_frames(scene),
-        error,
-        f"CUDA out of memory. Tried to allocate {size}",
-    )
+    root = f"CUDA out of memory. Tried to allocate {size}"
+    newer = f"{kind}: {root}. GPU {index} has a total capacity of 79.11 GiB of which 1.05 GiB is free. Process 2219 has 78.05 GiB memory in use. Of the allocated memory 70.11 GiB is allocated by PyTorch, and 5.93 GiB is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+    error = scene.rng.choices((
+        newer,
+        f"{kind}: {root} (GPU {index}; 79.15 GiB total capacity; 70.06 GiB already allocated; 1.31 GiB free; 75.20 GiB reserved in total by PyTorch) If reserved memory is >> allocated memory try setting max_split_size_mb to avoid fragmentation.  See documentation for Memory Management and PYTORCH_CUDA_ALLOC_CONF",
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "jaxlib.xla_extension.XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory while trying to allocate 17179869184 bytes.",
+    ), (6, 2, 1, 1))[0]  # fmt: skip
+    if root not in error:
+        root = error
+    return raised(scene, "resource_limit", ("resource_limit", "user_config"), step_frames(scene), error, root)
 
 
 @shape("cgroup-memory-exceeded", "limits", "resource_limit", needs="syslog applog", weight=3, scheduler="slurm")
@@ -202,20 +204,35 @@ def kv_cache(scene: Scene) -> Finding:
 # ---- own code
 
 CODE = (
-    ("AttributeError: 'NoneType' object has no attribute 'shape'", 67),
-    ("TypeError: forward() got an unexpected keyword argument 'position_ids'", 120),
+    ("AttributeError: 'NoneType' object has no attribute 'shape'", 40),
+    ("AttributeError: 'Namespace' object has no attribute 'warmup_iters'", 27),
+    ("TypeError: forward() got an unexpected keyword argument 'position_ids'", 60),
+    ("TypeError: unsupported operand type(s) for /: 'NoneType' and 'int'", 60),
     ("KeyError: 'labels'", 60),
     ("IndexError: list index out of range", 23),
     ("NameError: name 'scheduler' is not defined", 18),
     ("ZeroDivisionError: division by zero", 14),
     ("UnboundLocalError: local variable 'loss' referenced before assignment", 10),
     ("ValueError: too many values to unpack (expected 2)", 33),
+    (
+        "RuntimeError: The size of tensor a (4096) must match the size of tensor b (4095) at non-singleton dimension 1",
+        25,
+    ),
+    (
+        "RuntimeError: Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+        20,
+    ),
+    ("RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn", 12),
+    ("NotImplementedError: layer type 'swiglu2' is not implemented", 6),
+    ("RecursionError: maximum recursion depth exceeded while calling a Python object", 4),
 )
 
 
 @shape("python-error-in-own-code", "user_code", "user_code", weight=6)
 def own_code(scene: Scene) -> Finding:
     error = scene.rng.choices([text for text, _ in CODE], [weight for _, weight in CODE])[0]
+    if scene.rng.random() < 0.2:
+        return _in_loader_worker(scene, error)
     frames = [
         scene.main,
         scene.frame(180, "main", "trainer.fit()"),
@@ -223,6 +240,124 @@ def own_code(scene: Scene) -> Finding:
         scene.frame(41, "forward", "hidden = self.encode(batch)", "/data/job/model/net.py"),
     ]
     return raised(scene, "user_code", ("user_code",), frames, error)
+
+
+def _in_loader_worker(scene: Scene, error: str) -> Finding:
+    """The error comes out of a worker process of the data loader, with its own traceback within the message."""
+    kind = error.split(":")[0]
+    packed = f'{kind}: Caught {kind} in DataLoader worker process {scene.rng.randrange(8)}.\nOriginal Traceback (most recent call last):\n  File "{scene.job.site_packages}/torch/utils/data/_utils/worker.py", line 309, in _worker_loop\n    data = fetcher.fetch(index)  # type: ignore[possibly-undefined]\n  File "/data/job/collate.py", line 33, in collate\n    return pack(samples)\n{error}\n'
+    frames = [
+        scene.main,
+        scene.frame(160, "main", "for batch in loader:"),
+        scene.library("torch/utils/data/dataloader.py", 1325, "_next_data", "return self._process_data(data)"),
+        scene.library("torch/_utils.py", 706, "reraise", "raise exception"),
+    ]
+    return raised(scene, "user_code", ("user_code", "data"), frames, packed, error)
+
+
+@shape("graphics-exception-of-own-kernel", "gpu_compute", "user_code", needs="syslog applog", weight=1)
+def graphics_exception(scene: Scene) -> Finding:
+    rank, at = scene.pick(), scene.onset
+    node, gpu = scene.fleet.node_of(rank), scene.fleet.gpu_of(rank)
+    lines = []
+    for count in range(scene.rng.randrange(3, 9)):
+        gpc, tpc = scene.rng.randrange(8), scene.rng.randrange(9)
+        lines.append(
+            scene.xid(
+                node.index,
+                at + count * 1e-4,
+                gpu.pci,
+                13,
+                f"Graphics SM Warp Exception on (GPC {gpc}, TPC {tpc}, SM {count % 2}): Out Of Range Address",
+                scene.proc(rank),
+            )
+        )
+        scene.xid(
+            node.index,
+            at + count * 1e-4 + 2e-5,
+            gpu.pci,
+            13,
+            f"Graphics Exception: ESR 0x{0x504730 + count * 0x80:x}=0xc81000e 0x{0x504734 + count * 0x80:x}=0x0 0x{0x504728 + count * 0x80:x}=0xf812b60 0x{0x50472C + count * 0x80:x}=0x1104",
+            scene.proc(rank),
+        )
+    scene.xid(node.index, at + 0.2, gpu.pci, 43, "Ch 00000010", scene.proc(rank))
+    frames = [
+        scene.main,
+        scene.frame(144, "main", "loss = model(batch)"),
+        scene.frame(91, "backward", "return scatter_kernel[grid](grad, index, out)", "/data/job/ops/scatter.py"),
+    ]
+    told = "RuntimeError: CUDA error: an illegal memory access was encountered"
+    scene.traceback(rank, at + 0.5, frames, f"{told}\n{ASYNC_ADVICE}")
+    cascades.crash(scene, [rank], at + 0.7, 1)
+    return Finding("user_code", ("user_code", "framework", "ambiguous"), (node,), (), None, rank, [lines[0], told], at)
+
+
+@shape("threads-or-memory-refused", "limits", "resource_limit", weight=1)
+def threads_refused(scene: Scene) -> Finding:
+    error = scene.rng.choice(
+        (
+            "RuntimeError: can't start new thread",
+            "OSError: [Errno 12] Cannot allocate memory",
+            "BlockingIOError: [Errno 11] Resource temporarily unavailable",
+        )
+    )
+    frames = [
+        *step_frames(scene)[:2],
+        scene.library("torch/utils/data/dataloader.py", 1146, "__init__", "w.start()"),
+        (f"/usr/lib/python{scene.job.python}/multiprocessing/popen_fork.py", 66, "_launch", "self.pid = os.fork()"),
+    ]
+    return raised(
+        scene, "resource_limit", ("resource_limit", "host_os", "user_config"), frames, error, everywhere=False
+    )
+
+
+@shape("tracker-key-missing", "user_config", "user_config", phase="load", weight=0.7)
+def tracker_key(scene: Scene) -> Finding:
+    frames = [
+        scene.main,
+        scene.frame(66, "main", "wandb.init(project='pretrain')"),
+        scene.library("wandb/sdk/wandb_login.py", 296, "prompt_api_key", "raise UsageError("),
+    ]
+    return raised(
+        scene,
+        "user_config",
+        ("user_config", "external_service"),
+        frames,
+        "wandb.errors.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=[your_api_key])",
+        "api_key not configured",
+        everywhere=False,
+    )
+
+
+@shape(
+    "clients-missing-at-rendezvous",
+    "desync",
+    "insufficient_evidence",
+    phase="launch",
+    forbid="syslog metrics",
+    weight=1,
+)
+def clients_missing(scene: Scene) -> Finding:
+    total = scene.fleet.ranks
+    at = scene.onset + 900
+    told = f"torch.distributed.DistStoreError: Timed out after 901 seconds waiting for clients. {total - 1}/{total} clients joined."
+    frames = [
+        scene.main,
+        scene.frame(44, "setup", "dist.init_process_group('nccl')"),
+        scene.library("torch/distributed/rendezvous.py", 185, "_create_c10d_store", "return TCPStore("),
+    ]
+    scene.traceback(0, at, frames, told, False)
+    cascades.crash(scene, [0], at + 0.4, 1, "killed")
+    return Finding(
+        "insufficient_evidence",
+        ("insufficient_evidence", "user_config", "ambiguous", "user_code"),
+        (),
+        (),
+        None,
+        None,
+        [told],
+        None,
+    )
 
 
 @shape("assertion-in-own-code", "user_code", "user_code", weight=2)
@@ -370,7 +505,13 @@ def unused_parameters(scene: Scene) -> Finding:
 def port_in_use(scene: Scene) -> Finding:
     at = scene.onset
     scene.started = True
-    error = "torch.distributed.DistNetworkError: The server socket has failed to listen on any local network address. The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use). The server socket has failed to bind to 0.0.0.0:29500 (errno: 98 - Address already in use)."
+    kind = "torch.distributed.DistNetworkError" if scene.job.torch_minor >= 2 else "RuntimeError"
+    where = (
+        "port: 29500, useIpv6: 0, code: -98, name: EADDRINUSE, message: address already in use"
+        if scene.job.torch_minor >= 5
+        else "The server socket has failed to bind to [::]:29500 (errno: 98 - Address already in use). The server socket has failed to bind to ?UNKNOWN? (errno: 98 - Address already in use)."
+    )
+    error = f"{kind}: The server socket has failed to listen on any local network address. {where}"
     frames = [
         scene.main,
         scene.frame(44, "setup", "dist.init_process_group('nccl')"),
@@ -579,6 +720,8 @@ def dataset_corrupt(scene: Scene) -> Finding:
     error, source = scene.rng.choice((
         ("PIL.UnidentifiedImageError: cannot identify image file '/data/set/train/images/000418321.jpg'", "image = Image.open(path).convert('RGB')"),
         ("pyarrow.lib.ArrowInvalid: Could not open Parquet input source '/data/set/part-00071.parquet': Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file.", "table = pq.read_table(path)"),
+        ("zlib.error: Error -3 while decompressing data: incorrect header check", "text = gzip.open(path).read()"),
+        ("OSError: Unable to synchronously open file (truncated file: eof = 96, sblock->base_addr = 0, stored_eof = 2048)", "store = h5py.File(path, 'r')"),
         ("tarfile.ReadError: unexpected end of data", "for member in tarfile.open(fileobj=stream, mode='r|*'):"),
         ("json.decoder.JSONDecodeError: Unterminated string starting at: line 1 column 1021 (char 1020)", "record = json.loads(line)"),
     ))  # fmt: skip

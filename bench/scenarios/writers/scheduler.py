@@ -218,6 +218,7 @@ def _objects(scene: Scene) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     for index, node in enumerate(scene.fleet.nodes):
         items.append(_pod(scene, index, node.name, f"{job.name}-worker-{index}"))
+    items.extend(scene.objects)
     succeeded = end.state == "COMPLETED"
     finished = iso(utc(end.at), 0)
     condition = {
