@@ -64,7 +64,7 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     said = scheduler_state(context)
     if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
-    proven = {s.type.terminal_state for s in symptoms if _proves(s)}
+    proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
     own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
     for state in _TAKEN_BY_SCHEDULER:

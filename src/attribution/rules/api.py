@@ -219,7 +219,9 @@ def _last_offsets(events: Iterable[Event]) -> dict[StreamKey, int]:
     """Where the last event of each stream stands."""
     offsets: dict[StreamKey, int] = {}
     for event in events:
-        offsets[event.key] = max(event.offset, offsets.get(event.key, -1))
+        later = event.until or event.moment
+        place = event.offset if event.in_order else later.us if later else -1
+        offsets[event.key] = max(place, offsets.get(event.key, -1))
     return offsets
 
 
