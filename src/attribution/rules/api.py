@@ -61,6 +61,10 @@ class Match:
         return self.groups.get(group)
 
 
+NOWHERE = ""
+"""As the node of a finding: it is about no node in particular, whoever wrote the line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What an extractor says of a line. `node` and `rank` only where the line names another than its writer."""

@@ -161,8 +161,6 @@ def _job(thing: _Object) -> Iterator[Told]:
     for unhealthy in objects(status.get("unhealthyNodes")):
         if node := _word(unhealthy.get("name")):
             yield Told(f"{name} unhealthyNodes: {node}", node=node)
-    if mapping(thing.get("spec")).get("active") is False:
-        yield Told(f"{name} is deactivated (spec.active=false)")
     if isinstance(ready := status.get("ready"), int) and ready > 0:
         yield Told(f"{name} has {ready} ready pods", at=_word(status.get("startTime")))
 
@@ -183,7 +181,10 @@ def _conditions(thing: _Object, kind: str) -> Iterator[_Object]:
 
 
 def _condition(condition: _Object) -> str:
-    parts = (_word(condition.get("reason")), plain(condition.get("message")))
+    message = plain(condition.get("message"))
+    if condition.get("status") == "False" and message.startswith("Previously: "):
+        message = "this was true of an earlier attempt"
+    parts = (_word(condition.get("reason")), message)
     return f"{_word(condition.get('type'))}={_word(condition.get('status'))} " + ": ".join(p for p in parts if p)
 
 
