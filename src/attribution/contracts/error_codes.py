@@ -1,6 +1,7 @@
 """What each error code means and what to do about it. A code never changes its meaning."""
 
 FAMILIES = {
+    "A": "measures of accuracy",
     "B": "evidence bundles",
     "C": "the command line",
     "D": "documents: rule files, contexts, settings",
@@ -13,6 +14,10 @@ FAMILIES = {
 """The first letter of a code, and what it is about."""
 
 CODES = {
+    "A001": ("A folder holds nothing to measure, or does not exist.", "Give a folder of labelled cases or of scenarios."),
+    "A002": ("A label cannot be read.", "Check its permissions, and that it is UTF-8."),
+    "A003": ("A requirement is not understood.", "Write a figure, >= or <=, and a share: accepted>=0.95."),
+    "A004": ("A limit of the measure makes no sense.", "Give the number that is asked for."),
     "B001": ("The path does not exist.", "Check the path; a relative one counts from the working folder."),
     "B002": ("The path is neither a file nor a folder.", "Give a folder, a log file or a tar archive."),
     "B003": ("A file or folder cannot be read.", "Check its permissions and the disk it is on."),
