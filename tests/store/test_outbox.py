@@ -121,6 +121,7 @@ def test_texts_are_kept_by_owner_and_for_a_time(store: Store) -> None:
     assert expire(store, datetime.now(UTC)) == 1
     mine.forget("pod/b%")
     assert mine.get("pod/b%") is None and other.get("pod/c") == "node-09"
-    for wrong in (lambda: mine.put("", "x", 1), lambda: mine.get("k" * 161), lambda: mine.put("k", "x" * (MAX_VALUE_BYTES + 1), 1)):  # fmt: skip
-        with pytest.raises(ValueError):
+    too_long, too_large = "k" * 161, "x" * (MAX_VALUE_BYTES + 1)
+    for wrong in (lambda: mine.put("", "x", 1), lambda: mine.get(too_long), lambda: mine.put("k", too_large, 1)):
+        with pytest.raises(ValueError, match=r"characters|bytes"):
             wrong()

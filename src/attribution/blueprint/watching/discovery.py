@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from attribution.blueprint.attempt import Attempt, Query, Unusable
+from attribution.blueprint.attempt import Attempt, Found, Query, Unusable
 from attribution.blueprint.connectors.base import ConnectorError, ContextConnector
 from attribution.blueprint.orchestrator import Orchestrator, Parts
 from attribution.blueprint.watching.documents import to_document
@@ -126,29 +126,37 @@ class Discovery:
         return Query(start=start, end=now)
 
     def _batches(self, asked: _Asked, now: datetime, seen: dict[str, str]) -> Iterator[list[Sighting]]:
+        """What is found, a bounded number at a time; also what was found before a connector failed."""
         batch: list[Sighting] = []
-        for found in asked.connector.discover(self._query(asked, now)):
-            if isinstance(found, Unusable):
-                self._meters.found.labels("unusable").inc()
-                self._tell(found.origin, words(found.reason), is_failure=found.is_failure)
-                continue
-            attempt = self._orchestrator.enriched(found)
-            if not _is_over(attempt.context):
-                self._meters.found.labels("running").inc()
-                continue
-            key = attempt_key(attempt.context.tenant, attempt.context)
-            before = seen.setdefault(key, attempt.origin)
-            if before != attempt.origin:
-                self._meters.found.labels("same").inc()
-                self._tell(attempt.origin, words(f"is the same attempt as {before} ({attempt.label}): not looked at"))
-                continue
-            batch.append(
-                Sighting(key, attempt.context, attempt.origin, to_document(attempt), self._ready(attempt, now))
-            )
-            if len(batch) >= _AT_ONCE:
-                yield batch
-                batch = []
+        try:
+            for found in asked.connector.discover(self._query(asked, now)):
+                sighting = self._sighting(found, now, seen)
+                batch += [] if sighting is None else [sighting]
+                if len(batch) >= _AT_ONCE:
+                    yield batch
+                    batch = []
+        except Exception:
+            yield batch
+            raise
         yield batch
+
+    def _sighting(self, found: Found, now: datetime, seen: dict[str, str]) -> Sighting | None:
+        """What is to be noted of what was found; None if that is no attempt, has not ended, or was found before."""
+        if isinstance(found, Unusable):
+            self._meters.found.labels("unusable").inc()
+            self._tell(found.origin, words(found.reason), is_failure=found.is_failure)
+            return None
+        attempt = self._orchestrator.enriched(found)
+        if not _is_over(attempt.context):
+            self._meters.found.labels("running").inc()
+            return None
+        key = attempt_key(attempt.context.tenant, attempt.context)
+        before = seen.setdefault(key, attempt.origin)
+        if before != attempt.origin:
+            self._meters.found.labels("same").inc()
+            self._tell(attempt.origin, words(f"is the same attempt as {before} ({attempt.label}): not looked at"))
+            return None
+        return Sighting(key, attempt.context, attempt.origin, to_document(attempt), self._ready(attempt, now))
 
     def _ready(self, attempt: Attempt, now: datetime) -> datetime:
         """When work may begin: the settling time after the end, or after it was found where evidence is being laid."""
