@@ -165,7 +165,8 @@ class Orchestrator:
     def _discovered(self, query: Query) -> Iterator[Found]:
         for name, connector in self._parts.contexts.items():
             try:
-                yield from connector.discover(query)
+                for found in connector.discover(query):
+                    yield replace(found, found_by=name) if isinstance(found, Attempt) else found
             except ConnectorError as error:
                 yield Unusable(name, str(error))
             except Exception as error:  # a connector that fails never stops the run
@@ -202,6 +203,9 @@ class Orchestrator:
         session = opened.attributor_id
         submission = Submission(self._client, session, ledger, self._limits, self._patience)
         seen = _Seen()
+        for observation in attempt.evidence:
+            seen.note(observation)
+            submission.add(Item(attempt.found_by, observation), self._patience.retries(_sending_secs(deadline)))
         with closing(collect(self._parts.collectors, attempt, plan, deadline, self._stopped)) as events:
             for event in events:
                 items = [event] if isinstance(event, Item) else self._undelivered(event, context, ledger)
