@@ -26,8 +26,8 @@ from attribution.store.catalogs import snapshot
 from attribution.store.database import open_store
 from attribution.store.queries import get_result
 from attribution.store.results import result_key
+from attribution.testing.compliance import collector_complies, comply, context_connector_complies, sink_complies
 
-from tests.blueprint.compliance import collector_complies, comply, context_connector_complies, sink_complies
 from tests.blueprint.results import SNAPSHOT, report, result
 from tests.conftest import ROOT, SAMPLES
 

@@ -223,7 +223,7 @@ class Orchestrator:
             sub_domain=diagnosis.sub_domain,
             context=_owned(context, opened.tenant),
             diagnosis=diagnosis,
-            connector_reports=ledger.reports(),
+            connector_reports=ledger.reports(diagnosis.coverage),
         )
 
     def _called(self, call: Callable[[Retries], Any], deadline: Deadline) -> Any:

@@ -7,6 +7,7 @@ closed at the end.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Generic, Protocol, TypeVar
 
@@ -121,6 +122,14 @@ class ContextConnector(Connector[S]):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """An observation, and how often calls had to be repeated to get it."""
+
+    observation: Observation
+    retries: int = 0
+
+
 class Collector(Connector[S]):
     """Collects evidence of an attempt: the connectors of the sections `logs` and `metrics`."""
 
@@ -132,9 +141,11 @@ class Collector(Connector[S]):
         """The sources that this connector asks for every attempt."""
 
     @abstractmethod
-    def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation]:
+    def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation | Collected]:
         """The evidence as bounded observations, at least one for each of the `sources` and each node.
 
+        A connector that repeats calls yields `Collected`, so that its reports say how often; a plain observation
+        stands for no repetition.
         What had nothing is an empty body with status `empty`, what was refused `error`, what is not whole `partial`;
         each with a reason. Once `halted` answers true, what was begun is told as `partial`, what was not begun as
         `skipped`, both for the reason `deadline`, and nothing more is read. A connector that raises is told for all
