@@ -18,12 +18,19 @@ class KubernetesAccess(Strict):
     """Through `kubectl`, unless the address of the API is given."""
 
     kubectl: str = Field(default="kubectl", min_length=1, description="the program, by name or path")
-    kubeconfig: Path | None = Field(default=None, description="the file that `kubectl` reads; its own default if not given")
-    kubectl_context: str | None = Field(default=None, description="which context of that file; its current one if not given")
-    api_url: str | None = Field(
-        default=None, description="address of the API, such as https://kubernetes.default.svc; `kubectl` is not used then"
+    kubeconfig: Path | None = Field(
+        default=None, description="the file that `kubectl` reads; its own default if not given"
     )
-    token_file: Path | None = Field(default=None, description="file with the bearer token for `api_url`, read anew for each request")
+    kubectl_context: str | None = Field(
+        default=None, description="which context of that file; its current one if not given"
+    )
+    api_url: str | None = Field(
+        default=None,
+        description="address of the API, such as https://kubernetes.default.svc; `kubectl` is not used then",
+    )
+    token_file: Path | None = Field(
+        default=None, description="file with the bearer token for `api_url`, read anew for each request"
+    )
     ca_file: Path | None = Field(default=None, description="PEM file with the authorities that `api_url` is trusted by")
     timeout_secs: float = Field(default=30.0, gt=0, description="how long one answer may take, and each piece of a log")
     retry_secs: float = Field(default=30.0, ge=0, description="how long a call is tried again before it is given up")

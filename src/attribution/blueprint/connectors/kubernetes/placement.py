@@ -36,26 +36,38 @@ class Placement:
     inferred: tuple[str, ...] = ()
 
 
-def placed(pods: Sequence[Object], root: Object) -> Placement:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A pod, and the ranks of its processes where they are known."""
+
+    pod: Object
+    ranks: tuple[int, ...] = ()
+
+
+def seen(pods: Sequence[Object], root: Object) -> list[Seen]:
+    """Pods as they are now, with their ranks."""
+    return [Seen(pod, ranks_of(pod, root)) for pod in pods]
+
+
+def placed(pods: Sequence[Seen], root: Object) -> Placement:
     """The nodes in the order of their names, with the ranks of their pods as far as those are known."""
     ranks: dict[str, set[int]] = {}
     aliases: dict[str, set[str]] = {}
-    sizes: Counter[int] = Counter()
-    for pod in pods:
+    sizes: set[int] = set()
+    for found in pods:
+        pod, own = found.pod, found.ranks
         node = text(pod, "spec", "nodeName")
         if node is None:
             continue
-        own = ranks_of(pod, root)
         ranks.setdefault(node, set()).update(own)
         aliases.setdefault(node, set()).update(_names(pod))
-        sizes[len(own)] += bool(own)
+        sizes |= {len(own)} if own else set()
     shared = {alias for alias, count in Counter(a for own in aliases.values() for a in own).items() if count > 1}
     nodes = tuple(
         Node(name=node, aliases=tuple(sorted(aliases[node] - shared - {node})), ranks=tuple(sorted(ranks[node])))
         for node in sorted(ranks)
     )
     per_node = {len(own) for own in ranks.values()}
-    sizes += Counter()
     processes = next(iter(sizes)) if len(sizes) == 1 else None
     expected = expected_pods(root)
     return Placement(

@@ -129,7 +129,9 @@ def _ray(root: Object) -> Stretch:
         standing, state = Standing.RUNNING, deployment or "Initializing"
     reason = text(status, "reason")
     state = reason if reason in _STATE_REASONS else state
-    number_ = max(1, number(status, "failed") or 0) if standing is Standing.FAILED else 1 + (number(status, "failed") or 0)
+    number_ = (
+        max(1, number(status, "failed") or 0) if standing is Standing.FAILED else 1 + (number(status, "failed") or 0)
+    )
     ended = instant(status, "endTime") if standing in {Standing.FAILED, Standing.SUCCEEDED} else None
     started = instant(status, "startTime")
     return Stretch(number_, standing, state, reason, text(status, "message"), started, ended)
@@ -139,9 +141,7 @@ def _of_pods(pods: Sequence[Object]) -> Stretch:
     """Pods that no job owns: they have ended when each of them has."""
     phases = [text(pod, "status", "phase") for pod in pods]
     started = earliest([instant(pod, "status", "startTime") for pod in pods])
-    ends = [
-        end for pod in pods for state in _terminated(pod) if (end := instant(state, "finishedAt")) is not None
-    ]
+    ends = [end for pod in pods for state in _terminated(pod) if (end := instant(state, "finishedAt")) is not None]
     if phases and all(phase == "Succeeded" for phase in phases):
         return Stretch(1, Standing.SUCCEEDED, "Succeeded", started_at=started, ended_at=max(ends, default=None))
     if phases and "Failed" in phases and not {"Running", "Pending"}.intersection(filter(None, phases)):
@@ -164,7 +164,9 @@ def _terminated(pod: Object) -> list[Object]:
 _EVICTED_EVENT = "EvictedDueTo"
 
 
-def stretches(root: Object, workload: Object | None, events: Sequence[Object] = (), pods: Sequence[Object] = ()) -> list[Stretch]:
+def stretches(
+    root: Object, workload: Object | None, events: Sequence[Object] = (), pods: Sequence[Object] = ()
+) -> list[Stretch]:
     """The attempts of a job that can be told apart, the earliest first; the last one is what its objects speak of.
 
     Kueue keeps how often a Workload was evicted, and in conditions only how it stands now: the earlier evictions are
@@ -277,7 +279,14 @@ def _past(known: dict[str, Condition], past: Sequence[_Eviction], count: int, is
             reason = f"Evicted: {eviction.reason}"
             found.append(
                 Stretch(
-                    number_, Standing.EVICTED, eviction.reason, reason, eviction.message or None, None, eviction.at, False
+                    number_,
+                    Standing.EVICTED,
+                    eviction.reason,
+                    reason,
+                    eviction.message or None,
+                    None,
+                    eviction.at,
+                    False,
                 )
             )
     return found[::-1]
