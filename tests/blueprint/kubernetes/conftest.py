@@ -10,7 +10,7 @@ from attribution.testing import Server
 from tests.blueprint.kubernetes.double import TOKEN, Cluster, FakeKubectl, Reached
 
 
-@pytest.fixture(params=["kubectl", "api"])
+@pytest.fixture(params=[pytest.param("kubectl", marks=pytest.mark.slow), "api"])
 def reached(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reached]:
     """An empty cluster, through a fake `kubectl` and through its API."""
     cluster = Cluster()

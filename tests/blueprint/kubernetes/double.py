@@ -208,15 +208,19 @@ body = sys.stdin.buffer.read() if "create" in arguments else None
 headers = {{"Authorization": "Bearer " + {token!r}, "Content-Type": "application/json"}}
 try:
     with urllib.request.urlopen(urllib.request.Request({url!r} + path, body, headers)) as answer:
+        left = int(answer.headers.get("Content-Length", "0"))
         while piece := answer.read1(65536):
+            left -= len(piece)
             sys.stdout.buffer.write(piece)
             sys.stdout.flush()
+        if left > 0:
+            sys.exit("error: unexpected EOF")
 except urllib.error.HTTPError as error:
     status = json.loads(error.read())
     if error.code == 401:
         sys.exit("error: You must be logged in to the server (Unauthorized)")
     reason = status["reason"]
-    if reason == "Forbidden":
+    if reason == "Forbidden" and "/log?" not in path:
         print('{{"apiVersion": "v1", "items": [], "kind": "List", "metadata": {{"resourceVersion": ""}}}}')
     words = "Error from server" + (" (%s)" % reason if reason else "") + ": " + status["message"]
     sys.exit(words)

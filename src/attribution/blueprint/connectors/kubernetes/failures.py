@@ -95,7 +95,7 @@ def of_status(code: int, body: bytes, wait_secs: float | None = None) -> Cluster
 _SERVER = re.compile(r"(?:error: )?[Ee]rror from server(?: \((\w+)\))?: (.*)", re.DOTALL)
 _UNREACHABLE = re.compile(
     r"The connection to the server \S+ was refused|Unable to connect to the server|context deadline exceeded"
-    r"|connection refused|no such host|i/o timeout|TLS handshake timeout|Client\.Timeout"
+    r"|unexpected EOF|connection refused|no such host|i/o timeout|TLS handshake timeout|Client\.Timeout"
 )
 
 
