@@ -55,7 +55,7 @@ class SinkRefused(ConnectorError):
 class Memory(Protocol):
     """Texts by key that `attribution run --watch` keeps for one connector, from round to round and across restarts.
 
-    Several watchers of one store share it. A key has at most 200 characters, a value at most 64 KiB.
+    Several watchers of one store share it. A key has at most 160 characters, a value at most 64 KiB.
     """
 
     def get(self, key: str) -> str | None:
