@@ -61,10 +61,10 @@ def scheduler_state(context: ExecutionContext) -> TerminalState | None:
 
 def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], active: Sequence[Symptom]) -> TerminalState:
     """How the attempt ended, by the written order of precedence of the taxonomy."""
-    said = scheduler_state(context)
+    said = scheduler_state(context) or _recorded(symptoms)
     if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
-    proven = {s.type.terminal_state for s in symptoms if _proves(s)}
+    proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
     own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
     for state in _TAKEN_BY_SCHEDULER:
@@ -82,6 +82,13 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     if context.exit_code == 0:
         return TerminalState.COMPLETED
     return _from_logs(active, claimed, proven)
+
+
+def _recorded(symptoms: Sequence[Symptom]) -> TerminalState | None:
+    """A good end that the scheduler's own records tell, where none of them tells of another."""
+    recorded = [s for s in symptoms if any(event.key.source is Source.SCHEDULER for event in s.events)]
+    states = {s.type.terminal_state for s in recorded} - {None, TerminalState.RUNNING}
+    return TerminalState.COMPLETED if states == {TerminalState.COMPLETED} else None
 
 
 def _proves(symptom: Symptom) -> bool:

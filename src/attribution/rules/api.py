@@ -61,6 +61,10 @@ class Match:
         return self.groups.get(group)
 
 
+NOWHERE = ""
+"""As the node of a finding: it is about no node in particular, whoever wrote the line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What an extractor says of a line. `node` and `rank` only where the line names another than its writer."""
@@ -219,7 +223,9 @@ def _last_offsets(events: Iterable[Event]) -> dict[StreamKey, int]:
     """Where the last event of each stream stands."""
     offsets: dict[StreamKey, int] = {}
     for event in events:
-        offsets[event.key] = max(event.offset, offsets.get(event.key, -1))
+        later = event.until or event.moment
+        place = event.offset if event.in_order else later.us if later else -1
+        offsets[event.key] = max(place, offsets.get(event.key, -1))
     return offsets
 
 
