@@ -41,14 +41,9 @@ SHIPPED = {
 def test_the_shipped_connectors_are_found() -> None:
     """Each of them has a test of its kind below."""
     assert sorted(name for _, name in SHIPPED) == [
-        "database",
-        "local_files",
-        "slack",
-        "slurm",
-        "static",
-        "stdout",
+        "database", "kubernetes_event", "kubernetes_pods", "kueue", "local_files", "slack", "slurm", "static", "stdout",
         "webhook",
-    ]
+    ]  # fmt: skip
     assert find_connectors().broken == {}
 
 
