@@ -423,6 +423,6 @@ def node_lost(scene: Scene, node: int, at: float, peers: str | None = None) -> N
                 scene.pods[index] = {"exitCode": 1, "reason": "Error", "finished": noticed}
         scene.events.append(
             {"at": noticed, "kind": "Node", "name": name, "type": "Normal", "reason": "NodeNotReady",
-             "message": f"Node {name} status is now: NodeNotReady"}
+             "message": f"Node {name} status is now: NodeNotReady", "by": "node-controller"}
         )  # fmt: skip
         scene.end.state, scene.end.failed_node = "NODE_LOST", name

@@ -185,6 +185,8 @@ def write(rng: random.Random, scene: Scene, drawn: layouts.Layout, plan: Plan) -
         system.controller(files, scene)
     if plan.kind == "withheld":
         withheld.remove(files, scene)
+    elif scene.root_nodes and rng.random() < 0.15:
+        withheld.lose(files, scene, rng)
     return files
 
 

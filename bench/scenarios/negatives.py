@@ -213,9 +213,8 @@ def flap_recovered(scene: Scene) -> Finding:
     node = scene.fleet.node_of(rank)
     nic = node.nics[rank % scene.fleet.gpus_per_node]
     at = scene.onset - scene.rng.uniform(0.2, 0.8) * min(HOUR, scene.onset - scene.start)
-    name = f" {nic.netdev}" if scene.fleet.roce else ""
-    scene.kernel(node.index, at, f"mlx5_core {nic.pci}{name}: Link down", 6)
-    scene.kernel(node.index, at + 2.4, f"mlx5_core {nic.pci}{name}: Link up", 6)
+    scene.kernel(node.index, at, f"mlx5_core {nic.pci} {nic.netdev}: Link down", 6)
+    scene.kernel(node.index, at + 2.4, f"mlx5_core {nic.pci} {nic.netdev}: Link up", 6)
     return completed(scene)
 
 

@@ -48,7 +48,7 @@ def _peers_fail(scene: Scene, node: Node, rank: int, at: float, count: int = 3) 
 
 
 def _down(scene: Scene, node: Node, nic: Nic, at: float, text: str = "Link down") -> str:
-    line = f"mlx5_core {nic.pci} {nic.netdev}: {text}" if scene.fleet.roce else f"mlx5_core {nic.pci}: Port: 1 {text}"
+    line = f"mlx5_core {nic.pci} {nic.netdev}: {text}"
     scene.kernel(node.index, at, line, 6)
     return line
 
