@@ -165,6 +165,19 @@ def test_withheld_bundles_do_not_show_the_root(tmp_path: Path) -> None:
         assert "uncorrectable ECC" not in text
 
 
+@pytest.mark.slow
+def test_drawn_scenarios_show_what_their_truth_says(tmp_path: Path) -> None:
+    for number in range(100):
+        folder, document = generated(tmp_path, seed=31, number=number, most=8)
+        check(document, folder)
+        text = texts(folder)
+        lines = document.get("root_lines", [])
+        assert not lines or any(shown(line, text) for line in lines), folder.name
+        names = [path.name for path in (folder / "bundle").rglob("*")]
+        for node in document["nodes"]:
+            assert node in text or any(name.startswith(node) for name in names), folder.name
+
+
 def test_two_roots_stand_on_two_nodes(tmp_path: Path) -> None:
     plans = generate.block(6, 0)
     for number in [index for index, plan in enumerate(plans) if plan.kind == "two_roots"]:
