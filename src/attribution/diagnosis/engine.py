@@ -1,13 +1,14 @@
 """The engine: evidence and a catalog in, a diagnosis out. Pure: no clock, no randomness, no environment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attribution.bundle.evidence import Evidence
+from attribution.bundle.evidence import Evidence, StreamKey
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.vocabulary import Role, TerminalState
 from attribution.diagnosis.filtering import Filtered, filter_events
 from attribution.diagnosis.materialise import materialise
-from attribution.diagnosis.outcome import Outcome, decide_outcome, terminal_state
+from attribution.diagnosis.outcome import Outcome, decide_outcome, is_undisturbed, terminal_state
 from attribution.diagnosis.refinement import Demotion, Refinement, begin, refine
 from attribution.diagnosis.reporting import report
 from attribution.diagnosis.scheduler_record import scheduler_events
@@ -20,6 +21,7 @@ from attribution.extraction.extract import Extraction, extract
 from attribution.extraction.flood import Limits
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.api import RefineStage
+from attribution.rules.model import Catalog
 
 _BEFORE_OUTCOME = (RefineStage.NODE, RefineStage.JOB, RefineStage.FINAL)
 
@@ -69,15 +71,28 @@ def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settin
     refinement.failures.extend(filtered.failures)
     for stage in _BEFORE_OUTCOME:
         refine(refinement, stage, catalog, context, filtered.events, trace)
-    state, outcome = _outcome(refinement, evidence, trace)
+    undisturbed = is_undisturbed(context, _signs(filtered.events, catalog), _lines(extraction))
+    state, outcome = _outcome(refinement, evidence, undisturbed, trace)
     refine(refinement, RefineStage.POST_OUTCOME, catalog, context, filtered.events, trace, outcome.sub_domain)
-    outcome = _after(outcome, state, refinement, trace)
-    return report(evidence, extraction, refinement, outcome, state, filtered.out_of_window, catalog, settings, trace)
+    outcome = _after(outcome, state, refinement, undisturbed, trace)
+    return report(evidence, extraction, refinement, outcome, state, filtered, catalog, settings, trace)
 
 
-def _outcome(refinement: Refinement, evidence: Evidence, trace: Trace) -> tuple[TerminalState, Outcome]:
+def _signs(events: Sequence[Event], catalog: Catalog) -> list[Event]:
+    """Events that show that the training goes on."""
+    names = set(catalog.tags.get("progress", ()))
+    return [event for event in events if event.symptom in names]
+
+
+def _lines(extraction: Extraction) -> dict[StreamKey, int]:
+    return {report.stream.key: report.tally.lines for report in extraction.reports}
+
+
+def _outcome(
+    refinement: Refinement, evidence: Evidence, undisturbed: bool, trace: Trace
+) -> tuple[TerminalState, Outcome]:
     state = terminal_state(evidence.context, tuple(refinement.symptoms.values()), refinement.active())
-    outcome = decide_outcome(state, refinement.roots(), refinement.active())
+    outcome = decide_outcome(state, refinement.roots(), refinement.active(), undisturbed)
     trace.add("outcome", "terminal-state", FIRED, decision=state.value)
     trace.add("outcome", "outcome-mapping", FIRED, decision=outcome.sub_domain.value, reason=outcome.reason)
     if state is TerminalState.COMPLETED:
@@ -89,9 +104,9 @@ def _outcome(refinement: Refinement, evidence: Evidence, trace: Trace) -> tuple[
     return state, outcome
 
 
-def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, trace: Trace) -> Outcome:
+def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, undisturbed: bool, trace: Trace) -> Outcome:
     """The outcome once more, if a rule of POST_OUTCOME set a root aside or moved it."""
-    again = decide_outcome(state, refinement.roots(), refinement.active())
+    again = decide_outcome(state, refinement.roots(), refinement.active(), undisturbed)
     if again != outcome:
         trace.add("post_outcome", "outcome-mapping", FIRED, decision=again.sub_domain.value, reason=again.reason)
     return again

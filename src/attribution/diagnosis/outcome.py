@@ -1,10 +1,12 @@
 """Outcome mapping: how the attempt ended, and which roots, if any, are named as its cause."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from attribution.bundle.evidence import StreamKey
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Confidence, Role, Source, SubDomain, TerminalState
+from attribution.events.event import Event
 from attribution.events.moment import SECOND, Order
 from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
 
@@ -45,6 +47,9 @@ _TAKEN_BY_SCHEDULER = (
 _FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
 
 _MINUTE = 60 * SECOND
+
+_LAST_LINES = 5
+"""A log ends with what stands in so many last lines."""
 
 STATES_WITHOUT_BLAME = frozenset({TerminalState.CANCELLED, TerminalState.TIMED_OUT, TerminalState.PREEMPTED})
 """Endings for which no node is excluded and no hardware action proposed, unless deeper evidence explains them."""
@@ -111,14 +116,21 @@ class Outcome:
         return state in STATES_WITHOUT_BLAME and self.sub_domain is SubDomain.SCHEDULER
 
 
-def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom]) -> Outcome:
-    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous."""
+def decide_outcome(
+    state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom], undisturbed: bool = False
+) -> Outcome:
+    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous.
+
+    `undisturbed` says that nothing claims a failure and the logs end while the training goes on.
+    """
     if state is TerminalState.COMPLETED:
         return Outcome(SubDomain.NONE, (), "the attempt completed")
     # What never ends a job by itself can explain something else, but is not named.
     roots = [root for root in roots if root.type.ends_job != "no"]
     if not roots:
         seen = any(s.type.role is Role.EFFECT for s in active)
+        if undisturbed and not seen:
+            return Outcome(SubDomain.NONE, (), "its log ends while the training goes on, and shows no failure")
         reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"
         return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
     earlier = _trouble_before(roots, active)
@@ -132,6 +144,16 @@ def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Seque
         reason = "one cause is left" if len(roots) == 1 else f"{len(roots)} causes are left, all of one kind"
         return Outcome(places.pop(), tuple((root, confidence) for root in roots), reason)
     return _of_several(roots)
+
+
+def is_undisturbed(context: ExecutionContext, signs: Sequence[Event], lines: Mapping[StreamKey, int]) -> bool:
+    """Whether nothing says that the attempt failed, and a log ends with `signs` that the training goes on.
+
+    `lines` is how many lines each stream has.
+    """
+    told = (context.scheduler_state, context.exit_code, context.signal, context.reason)
+    near_end = any(lines.get(sign.key, 0) - sign.line <= _LAST_LINES for sign in signs)
+    return near_end and all(value is None for value in told)
 
 
 def _trouble_before(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:
