@@ -7,7 +7,7 @@ import pytest
 from attribution.contracts.vocabulary import Action, Confidence, Source, SubDomain, TerminalState
 from attribution.events.moment import Basis
 
-from tests.engine.toy import ECHO_RELATION, conclude_toy, event
+from tests.engine.toy import ECHO_RELATION, conclude_toy, event, relation
 
 
 def test_one_root_is_single() -> None:
@@ -96,6 +96,12 @@ ENDED = datetime(2026, 5, 4, 3, 5, tzinfo=UTC)
         ({}, ["WARNING"], TerminalState.UNKNOWN),
         ({}, ["TIME_LIMIT"], TerminalState.TIMED_OUT),
         ({"scheduler_state": "SOMETHING_NEW"}, [], TerminalState.UNKNOWN),
+        ({}, ["SAMPLED"], TerminalState.RUNNING),
+        ({}, ["SAMPLED", "ECHO"], TerminalState.FAILED),
+        ({}, ["NOT_CREATED"], TerminalState.LAUNCH_FAILED),
+        ({}, ["NOT_CREATED", "BUG"], TerminalState.FAILED),
+        ({"exit_code": 1}, ["NOT_CREATED"], TerminalState.FAILED),
+        ({}, ["NODE_LOST"], TerminalState.NODE_FAILED),
     ],
 )
 def test_the_terminal_state_has_a_written_precedence(
@@ -109,6 +115,13 @@ def test_work_that_failed_after_its_end_marker_did_not_complete() -> None:
     assert got.terminal_state is TerminalState.COMPLETED
     got = conclude_toy([event("BUG", stream="log", offset=1), event("DONE", stream="log", offset=2)])
     assert got.terminal_state is TerminalState.FAILED
+
+
+def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:
+    events = [event("NO_MACHINE", "node-01", 0), event("NODE_LOST", "node-02", 5)]
+    explained = relation("R1", ["NO_MACHINE"], ["NODE_LOST"])
+    assert conclude_toy(events, explained).terminal_state is TerminalState.LAUNCH_FAILED
+    assert conclude_toy(events).terminal_state is TerminalState.NODE_FAILED
 
 
 def test_a_cause_that_came_after_the_trouble_is_not_named() -> None:

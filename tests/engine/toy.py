@@ -42,6 +42,10 @@ TYPES = {
         kind("ECHO", Role.EFFECT, tags=("echo",)),
         kind("ABORT", Role.EFFECT, tags=("echo",)),
         kind("DONE", Role.CONTEXT, terminal_state=TerminalState.COMPLETED),
+        kind("SAMPLED", Role.CONTEXT, terminal_state=TerminalState.RUNNING),
+        kind("NOT_CREATED", Role.EFFECT, ends_job="sometimes", terminal_state=TerminalState.LAUNCH_FAILED),
+        kind("NO_MACHINE", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.LAUNCH_FAILED),
+        kind("NODE_LOST", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.NODE_FAILED),
     )
 }
 

@@ -91,7 +91,7 @@ def _lines(extraction: Extraction) -> dict[StreamKey, int]:
 def _outcome(
     refinement: Refinement, evidence: Evidence, undisturbed: bool, trace: Trace
 ) -> tuple[TerminalState, Outcome]:
-    state = terminal_state(evidence.context, tuple(refinement.symptoms.values()), refinement.active())
+    state = terminal_state(evidence.context, _speaking(refinement), refinement.active())
     outcome = decide_outcome(state, refinement.roots(), refinement.active(), undisturbed)
     trace.add("outcome", "terminal-state", FIRED, decision=state.value)
     trace.add("outcome", "outcome-mapping", FIRED, decision=outcome.sub_domain.value, reason=outcome.reason)
@@ -102,6 +102,17 @@ def _outcome(
                     "outcome-mapping", None, "the attempt completed in spite of it"
                 )
     return state, outcome
+
+
+def _speaking(refinement: Refinement) -> tuple[Symptom, ...]:
+    """All symptoms but those of a start that failed: a node that never came up was not lost by a running job."""
+    found = []
+    for symptom in refinement.symptoms.values():
+        demotion = refinement.demoted.get(symptom.id)
+        by = demotion.by if demotion else None
+        if by is None or by.type.terminal_state is not TerminalState.LAUNCH_FAILED:
+            found.append(symptom)
+    return tuple(found)
 
 
 def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, undisturbed: bool, trace: Trace) -> Outcome:

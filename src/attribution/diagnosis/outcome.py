@@ -46,6 +46,9 @@ _TAKEN_BY_SCHEDULER = (
 
 _FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
 
+_CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.RUNNING)
+"""What a log that shows no end may still say, in the order in which it counts."""
+
 _MINUTE = 60 * SECOND
 
 _LAST_LINES = 5
@@ -66,7 +69,7 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     said = scheduler_state(context)
     if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
-    proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and s.type.role is not Role.CONTEXT}
+    proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
     own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
     for state in _TAKEN_BY_SCHEDULER:
@@ -86,6 +89,11 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     return _from_logs(active, claimed, proven)
 
 
+def _proves(symptom: Symptom) -> bool:
+    """Whether a symptom shows by itself how the attempt ended; what jobs survive is only a claim, see `_from_logs`."""
+    return symptom.type.role is not Role.CONTEXT and symptom.type.ends_job in ENDS_JOB[:2]
+
+
 def _taken(symptom: Symptom) -> bool:
     return symptom.type.terminal_state in _TAKEN_BY_SCHEDULER
 
@@ -98,9 +106,7 @@ def _from_logs(active: Sequence[Symptom], claimed: set[TerminalState], proven: s
             return TerminalState.COMPLETED
     if TerminalState.FAILED in proven or ending:
         return TerminalState.FAILED
-    if TerminalState.RUNNING in claimed:
-        return TerminalState.RUNNING
-    return TerminalState.UNKNOWN
+    return next((state for state in _CLAIMS if state in claimed), TerminalState.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
