@@ -32,6 +32,7 @@ from attribution.contracts.vocabulary import (
     domain_of,
 )
 from attribution.diagnosis.coverage import coverage, untestable
+from attribution.diagnosis.filtering import Filtered
 from attribution.diagnosis.outcome import Outcome
 from attribution.diagnosis.refinement import Refinement, explained_count
 from attribution.diagnosis.settings import Settings
@@ -57,13 +58,13 @@ def report(
     refinement: Refinement,
     outcome: Outcome,
     state: TerminalState,
-    out_of_window: Sequence[Event],
+    filtered: Filtered,
     catalog: Catalog,
     settings: Settings,
     trace: Trace,
 ) -> Diagnosis:
     """The diagnosis of one attempt."""
-    covered = coverage(extraction, out_of_window)
+    covered = coverage(extraction, filtered.out_of_window)
     gaps = untestable(covered, evidence.context, catalog, refinement, extraction)
     attempt = attempt_window(evidence.context, extraction)
     excluded, held_back = exclude_nodes(outcome, state, evidence, attempt, settings)
@@ -90,7 +91,7 @@ def report(
         impact=_impact(refinement),
         symptoms=symptoms,
         evidence=_evidence(cited),
-        alternatives=_alternatives(outcome, refinement, settings.alternatives),
+        alternatives=_alternatives(outcome, refinement, filtered.reasons, catalog, settings.alternatives),
         untestable=gaps,
         notes=_notes(refinement),
         would_decide=settled,
@@ -352,25 +353,31 @@ def _interesting(outcome: Outcome, refinement: Refinement) -> tuple[str, ...]:
     return tuple(node for node in _nodes(aside) if node not in bad)
 
 
-def _alternatives(outcome: Outcome, refinement: Refinement, limit: int) -> tuple[Alternative, ...]:
-    """Causes that were considered and are not named: set aside ones first seen first, then rivals that still stand."""
+def _alternatives(
+    outcome: Outcome, refinement: Refinement, reasons: Mapping[str, str], catalog: Catalog, limit: int
+) -> tuple[Alternative, ...]:
+    """Causes that were considered and are not named, those first seen first: set aside, survived, or rivals that stand.
+
+    `reasons` are those of filters, by event id.
+    """
     named = {symptom.id for symptom, _ in outcome.causes}
     found: list[Alternative] = []
     for symptom in _listed(refinement):
-        if symptom.type.role is not Role.CAUSE or symptom.type.sub_domain is None:
+        if catalog.symptoms[symptom.name].role is not Role.CAUSE or symptom.type.sub_domain is None:
             continue
         demotion = refinement.demoted.get(symptom.id)
+        survived = reasons.get(symptom.first.id)
         rival = symptom.id in named and outcome.sub_domain is SubDomain.AMBIGUOUS
-        if demotion is None and not rival:
+        if demotion is None and survived is None and not rival:
             continue
-        because = demotion.reason if demotion else f"nothing in the evidence rules it out{_on(symptom)}"
+        because = demotion.reason if demotion else survived or f"nothing in the evidence rules it out{_on(symptom)}"
         ids = _cited(demotion.by if demotion and demotion.by else symptom, refinement)
         found.append(
             Alternative(
                 symptom=symptom.name,
                 sub_domain=symptom.type.sub_domain,
                 node=symptom.node,
-                ruled_out=demotion is not None,
+                ruled_out=not rival,
                 because=because,
                 evidence_ids=tuple(event.id for event in ids),
             )
