@@ -1,18 +1,24 @@
 """Files are found by patterns, only those of the attempt, and what is missing or refused is said."""
 
+import gzip
+import io
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+import zstandard
 from pydantic import ValidationError
 
 from attribution.blueprint.attempt import Attempt, Bundle
 from attribution.blueprint.connectors.base import ConnectorError
 from attribution.blueprint.connectors.logs.local_files import LocalFiles, LocalFilesSettings
 from attribution.blueprint.connectors.logs.patterns import look
+from attribution.blueprint.connectors.logs.spans import kept
+from attribution.blueprint.connectors.windows import Span
 from attribution.contracts.context import ExecutionContext
-from attribution.contracts.observation import Observation
+from attribution.contracts.observation import Clock, Observation
 from attribution.contracts.plan import CollectionPlan
 
 Write = Callable[..., Path]
@@ -148,8 +154,6 @@ def test_what_is_no_regular_file_is_not_opened(tmp_path: Path, write: Write) -> 
 
 
 def test_a_damaged_file_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
-    import gzip
-
     data = gzip.compress(b"".join(b"line %d\n" % number for number in range(20_000)))
     (tmp_path / "node-01.log.gz").write_bytes(data[: len(data) // 2])
     found = collected(tmp_path, attempt(nodes={"node-01": []}), "syslog {node}.log*")
@@ -183,7 +187,7 @@ def test_a_bundle_that_is_gone_is_an_error_of_the_connector(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("/logs/{nod}/a", "has the placeholder `{nod}`; known: {workload_id}, {attempt}, {node}, {rank}"),
+        ("/logs/{nod}/a", "has the placeholder `{nod}`; known: {workload_id}, {job_id}, {array_job_id}, "),
         ("/logs/**/a", "has `**`"),
         ("/logs/{node", "has a brace that does not match"),
         ("/logs/{node}/{node}", "has the same placeholder twice"),
@@ -213,3 +217,193 @@ def test_a_relative_pattern_begins_where_the_command_runs(
     monkeypatch.chdir(tmp_path)
     assert [str(match.path) for match in look("logs/*.log", {}).matches] == ["logs/node-01.log"]
     assert [str(match.path) for match in look("*/node-01.log", {}).matches] == ["logs/node-01.log"]
+
+
+# --- names of jobs ----------------------------------------------------------------------------------------------------
+
+
+def slurm(tmp_path: Path, ids: dict[str, str], *patterns: str, **fields: object) -> list[str]:
+    """The bodies that are found of a job with these ids."""
+    found = collected(tmp_path, attempt("any", {}, scheduler_ids=ids, **fields), *patterns)
+    return [o.body or f"{o.status.value}: {o.reason}" for o in found]
+
+
+def test_a_job_is_known_by_each_of_its_ids(tmp_path: Path, write: Write) -> None:
+    for name in ("slurm-13.out", "slurm-11_2.out", "slurm-11.out", "slurm-24.out", "slurm-112.out", "slurm-any.out"):
+        write(name, name)
+    pattern = "applog slurm-{job_id}.out"
+    assert slurm(tmp_path, {"job": "13"}, pattern) == ["slurm-13.out"]
+    assert slurm(tmp_path, {"job": "13", "array_job": "11", "array_task": "2"}, pattern) == [
+        "slurm-13.out",
+        "slurm-11_2.out",
+    ]
+    assert slurm(tmp_path, {"job": "25", "het_job": "24"}, pattern) == ["slurm-24.out"]
+    assert slurm(tmp_path, {}, pattern) == ["slurm-any.out"]
+    of_array = "applog slurm-{array_job_id}_{array_task_id}.out"
+    assert slurm(tmp_path, {"job": "13", "array_job": "11", "array_task": "2"}, of_array) == ["slurm-11_2.out"]
+    assert slurm(tmp_path, {"job": "13"}, of_array) == ["empty: the context does not say its array_job_id"]
+
+
+def test_names_and_users_of_jobs_stand_in_paths(tmp_path: Path, write: Write) -> None:
+    write("alice/train-13.err", "one")
+    pattern = "applog {user}/{name}-{job_id}.{stream}"
+    assert slurm(tmp_path, {"job": "13"}, pattern, user="alice", name="train") == ["one"]
+    assert slurm(tmp_path, {"job": "13"}, pattern, user="alice") == ["empty: the context does not say its name"]
+    assert slurm(tmp_path, {"job": "13"}, pattern, user="..", name="train")[0].startswith("error: the user")
+
+
+def test_steps_are_any(tmp_path: Path, write: Write) -> None:
+    for name in ("13.0.log", "13.batch.log", "13.interactive.log", "13.other.log", "130.0.log"):
+        write(name, name)
+    assert slurm(tmp_path, {"job": "13"}, "applog {job_id}.{step}.log") == [
+        "13.0.log",
+        "13.batch.log",
+        "13.interactive.log",
+    ]
+
+
+# --- rotation ---------------------------------------------------------------------------------------------------------
+
+TIMES = {"started_at": "2026-05-04T03:00:00Z", "ended_at": "2026-05-04T04:00:00Z"}
+START = datetime(2026, 5, 4, 3, tzinfo=UTC)
+
+
+def touched(path: Path, at: datetime) -> Path:
+    os.utime(path, (at.timestamp(), at.timestamp()))
+    return path
+
+
+def test_rotated_and_compressed_files_are_found_by_the_name_they_had(tmp_path: Path, write: Write) -> None:
+    names = ["messages", "messages.1", "messages-20260504", "messages-20260503.gz", "messages.2.zst", "messages.old"]
+    names += ["messages-20260504T031500", "messages.1.swp", "messages2", "other.1"]
+    for name in names:
+        if name.endswith(".gz"):
+            (tmp_path / name).write_bytes(gzip.compress(name.encode()))
+        elif name.endswith(".zst"):
+            (tmp_path / name).write_bytes(zstandard.compress(name.encode()))
+        else:
+            write(name, name)
+    of = attempt(nodes={})
+    assert sorted(o.body for o in collected(tmp_path, of, "syslog messages")) == sorted(
+        name for name in names[:5] + names[6:7]
+    )
+    files = [{"source": "syslog", "path": f"{tmp_path}/messages", "rotated": False}]
+    collector = LocalFiles(LocalFilesSettings.model_validate({"files": files}))
+    assert [o.body for o in collector.collect(of, PLAN, lambda: False)] == ["messages"]
+
+
+def test_a_number_behind_a_placeholder_is_no_rotation(tmp_path: Path, write: Write) -> None:
+    for name in ("out.rank1", "out.rank1.1", "out.rank11"):
+        write(name, name)
+    found = collected(tmp_path, attempt(nodes={}), "applog out.rank{rank}")
+    assert [(o.rank, o.body) for o in found] == [(1, "out.rank1"), (11, "out.rank11")]
+
+
+def test_files_that_were_last_written_before_the_attempt_are_counted_and_not_read(tmp_path: Path, write: Write) -> None:
+    write("messages", "now\n")
+    touched(write("messages.1", "yesterday\n"), START - timedelta(hours=2))
+    touched(write("messages.2", "last week\n"), START - timedelta(days=7))
+    touched(write("messages.3", "just before\n"), START - timedelta(minutes=30))
+    found = collected(tmp_path, attempt(nodes={}, **TIMES), "syslog messages")
+    assert [(o.body, o.status.value, o.reason) for o in found] == [
+        ("now\n", "ok", "2 older files were passed over, last written before the attempt"),
+        ("just before\n", "ok", None),
+    ]
+    (tmp_path / "messages").unlink(), (tmp_path / "messages.3").unlink()
+    (nothing,) = collected(tmp_path, attempt(nodes={}, **TIMES), "syslog messages")
+    assert (nothing.status.value, str(nothing.reason)[:7]) == ("empty", "2 older")
+
+
+def test_an_old_file_of_the_job_itself_is_read(tmp_path: Path, write: Write) -> None:
+    touched(write("job-7.log", "of the job\n"), START - timedelta(days=7))
+    assert [o.body for o in collected(tmp_path, attempt(nodes={}, **TIMES), "applog {job_id}.log")] == ["of the job\n"]
+
+
+# --- the attempt's time ---------------------------------------------------------------------------------------------
+
+
+def a_week(form: Callable[[datetime], str]) -> str:
+    """A log of a week around the attempt, a line every ten seconds."""
+    first = START - timedelta(days=5)
+    return "".join(f"{form(first + timedelta(seconds=10 * n))} node-01 line {n}\n" for n in range(60_480))
+
+
+FORMS: dict[str, Callable[[datetime], str]] = {
+    "iso": lambda at: at.isoformat(),
+    "no zone": lambda at: f"[{at:%Y-%m-%d %H:%M:%S},123]",
+    "syslog": lambda at: f"{at:%b} {at.day:2} {at:%H:%M:%S}",
+    "priority": lambda at: f"<6>{at:%b} {at.day:2} {at:%H:%M:%S}",
+    "dmesg": lambda at: f"[{at:%a %b} {at.day:2} {at:%H:%M:%S %Y}]",
+    "journal": lambda at: f'{{"__REALTIME_TIMESTAMP": "{int(at.timestamp())}000000", "MESSAGE": "x"}}',
+}
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_of_a_large_shared_log_the_attempts_time_is_read(tmp_path: Path, form: str, compressed: bool) -> None:
+    text = a_week(FORMS[form])
+    (tmp_path / "messages").write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
+    found = collected(tmp_path, attempt(nodes={}, **TIMES), "syslog messages", whole_bytes=0)
+    joined = "".join(o.body for o in found)
+    wanted = [line for line in text.splitlines() if "line 43" in line and 43_200 <= int(line.split()[-1]) <= 43_560]
+    assert all(line in joined for line in wanted) and len(wanted) == 361
+    assert len(joined) < len(text) / 2, "what is of other days is read"
+    offset, line = found[0].offset, found[0].first_line
+    assert text.encode()[offset : offset + len(joined.encode())].decode() == joined
+    assert text[:offset].count("\n") == line > 0
+    left = len(text) - len(joined)
+    assert found[0].reason == f"{left} of {len(text)} bytes are of other times than the attempt's and were not read"
+
+
+def test_a_log_that_cannot_be_cut_by_its_stamps_is_read_whole(tmp_path: Path, write: Write) -> None:
+    texts = {
+        "none": "no stamp at all\n" * 30_000,
+        "no date": "2026-99-99T99:99:99Z what is that\n" * 20_000,
+        "no month": "Foo 12 10:00:00 what is that\n" * 20_000,
+    }
+    for name, text in texts.items():
+        write(name, text)
+        found = collected(tmp_path, attempt(nodes={}, **TIMES), f"syslog {name}", whole_bytes=0)
+        assert "".join(o.body for o in found) == text, name
+
+
+def test_logs_of_the_job_and_small_logs_are_read_whole(tmp_path: Path, write: Write) -> None:
+    text = a_week(FORMS["iso"])
+    write("job-7.log", text), write("messages", text)
+    of = attempt(nodes={}, **TIMES)
+    assert "".join(o.body for o in collected(tmp_path, of, "applog {job_id}.log", whole_bytes=0)) == text
+    assert "".join(o.body for o in collected(tmp_path, of, "syslog messages")) == text
+    unknown = attempt(nodes={})
+    assert "".join(o.body for o in collected(tmp_path, unknown, "syslog messages", whole_bytes=0)) == text
+
+
+def test_lines_out_of_order_are_not_lost(tmp_path: Path, write: Write) -> None:
+    old = "".join(f"2026-04-01T00:00:00Z old {n}\n" for n in range(40_000))
+    late = "2026-05-04T03:30:00Z the line that matters\n"
+    write("messages", old + late + old)
+    found = collected(tmp_path, attempt(nodes={}, **TIMES), "syslog messages", whole_bytes=0)
+    assert late in "".join(o.body for o in found) and sum(len(o.body) for o in found) < len(old)
+
+
+def test_a_clock_that_is_given_narrows_the_time() -> None:
+    text = a_week(FORMS["no zone"]).encode()
+    span = Span(START, START + timedelta(minutes=1))
+    known = kept(lambda: io.BytesIO(text), span, Clock(zone="Europe/Berlin"))
+    unknown = kept(lambda: io.BytesIO(text), span)
+    assert known.size < unknown.size < known.total == unknown.total == len(text)
+    (run,) = known.runs
+    assert f"{START + timedelta(hours=2):%Y-%m-%d %H:%M}".encode() in text[run.offset : run.offset + run.size]
+
+
+def test_a_large_log_is_not_looked_through_once_the_time_is_over(tmp_path: Path, write: Write) -> None:
+    write("messages", a_week(FORMS["iso"]))
+    files = [{"source": "syslog", "path": f"{tmp_path}/messages"}]
+    collector = LocalFiles(LocalFilesSettings.model_validate({"files": files, "whole_bytes": 0}))
+    asked: list[int] = []
+
+    def halted() -> bool:
+        asked.append(1)
+        return len(asked) > 2
+
+    (found,) = collector.collect(attempt(nodes={}, **TIMES), PLAN, halted)
+    assert (found.status.value, found.reason, len(asked)) == ("skipped", "deadline", 4)

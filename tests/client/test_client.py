@@ -205,7 +205,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """The waits between tries, none of which is waited for; the clock goes on by them."""
     waited: list[float] = []
     monkeypatch.setattr(retry.time, "sleep", waited.append)
-    monkeypatch.setattr(retry.send, "__defaults__", (waited.append,))
+    monkeypatch.setattr(retry.send, "__defaults__", (waited.append, retry.BUSY))
     yield waited
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from attribution.blueprint.attempt import Attempt
-from attribution.blueprint.connectors.base import DEADLINE, Collector
+from attribution.blueprint.connectors.base import DEADLINE, Collected, Collector
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.ledger import Item
 from attribution.contracts.observation import Observation
@@ -78,13 +78,16 @@ def collect(
     yield from (Ended(name, DEADLINE, is_late=True) for name in sorted(running))
 
 
-def _work(name: str, start: Callable[[], Iterator[Observation]], put: Callable[[Event], bool]) -> Callable[[], None]:
+def _work(
+    name: str, start: Callable[[], Iterator[Observation | Collected]], put: Callable[[Event], bool]
+) -> Callable[[], None]:
     """What the thread of one connector does."""
 
     def work() -> None:
         try:
-            for observation in start():
-                if not put(Item(name, observation)):
+            for found in start():
+                got = found if isinstance(found, Collected) else Collected(found)
+                if not put(Item(name, got.observation, got.retries)):
                     return
         except Exception as error:  # a connector that fails never stops the run
             put(Ended(name, " ".join(str(error).split()) or type(error).__name__))

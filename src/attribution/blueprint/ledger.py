@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from attribution.blueprint.connectors.base import DEADLINE
+from attribution.contracts.coverage import CoverageLine
 from attribution.contracts.exchange import ObservationAnswer
 from attribution.contracts.observation import Observation, Window
 from attribution.contracts.result import ConnectorReport
@@ -14,10 +15,11 @@ _SHOWN_REASONS = 3
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An observation with the connector that delivered it."""
+    """An observation with the connector that delivered it, and how often calls were repeated for it."""
 
     connector: str
     observation: Observation
+    retries: int = 0
 
     @property
     def row(self) -> tuple[str, Source, str | None]:
@@ -33,6 +35,8 @@ class _Row:
     observations: int = 0
     newlines: int = 0
     bytes: int = 0
+    retries: int = 0
+    streams: set[tuple[int | None, str]] = field(default_factory=set)
     ends: dict[tuple[int | None, str], tuple[int, bool]] = field(default_factory=dict)
     submitted: int = 0
     accepted: int = 0
@@ -71,6 +75,8 @@ class Ledger:
         """A connector delivered an observation."""
         row = self._rows.setdefault(item.row, _Row(self._window))
         row.observations += 1
+        row.retries += item.retries
+        row.streams.add((item.observation.rank, item.observation.stream))
         row.add_body(item.observation)
         row.statuses.add(item.observation.status)
         if item.observation.reason:
@@ -119,13 +125,22 @@ class Ledger:
         # A model's copy would keep the digest that was computed for the body.
         return [Observation.model_validate(item.model_dump() | changes) for item in self._damaged.values()]
 
-    def reports(self) -> tuple[ConnectorReport, ...]:
-        """One report for each connector, source and node."""
+    def reports(self, coverage: Iterable[CoverageLine] = ()) -> tuple[ConnectorReport, ...]:
+        """One report for each connector, source and node.
+
+        `coverage` is that of the diagnosis: it tells from when to when the streams of each report reach.
+        """
         ordered = sorted(self._rows.items(), key=lambda pair: (pair[0][0], pair[0][1].value, pair[0][2] or ""))
-        return tuple(_report(*key, row) for key, row in ordered)
+        spans: dict[tuple[Source, str | None], list[CoverageLine]] = {}
+        for line in coverage:
+            spans.setdefault((line.source, line.node), []).append(line)
+        return tuple(_report(*key, row, spans.get(key[1:], ())) for key, row in ordered)
 
 
-def _report(connector: str, source: Source, node: str | None, row: _Row) -> ConnectorReport:
+def _report(
+    connector: str, source: Source, node: str | None, row: _Row, coverage: Iterable[CoverageLine]
+) -> ConnectorReport:
+    own = [line for line in coverage if (line.rank, line.stream) in row.streams]
     reasons = list(row.reasons)
     reasons += [f"{_observations(count)} rejected: {reason}" for reason, count in row.refusals.items()]
     reasons += [f"{_observations(count)} lost: {reason}" for reason, count in row.losses.items()]
@@ -142,6 +157,9 @@ def _report(connector: str, source: Source, node: str | None, row: _Row) -> Conn
         observations=row.observations,
         lines=row.lines,
         bytes=row.bytes,
+        first_at=min((line.first_at for line in own if line.first_at), default=None),
+        last_at=max((line.last_at for line in own if line.last_at), default=None),
+        retries=row.retries,
         submitted=row.submitted,
         accepted=row.accepted,
         duplicate=row.duplicate,

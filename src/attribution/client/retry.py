@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -58,12 +58,20 @@ class Tried:
     tries: int
 
 
-def send(call: Callable[[], httpx.Response], retries: Retries, sleep: Callable[[float], None] = time.sleep) -> Tried:
-    """Make the call until it is answered with something other than `not now`, or until the budget is used up."""
+def send(
+    call: Callable[[], httpx.Response],
+    retries: Retries,
+    sleep: Callable[[float], None] = time.sleep,
+    busy: Collection[int] = BUSY,
+) -> Tried:
+    """Make the call until it is answered with something other than `not now`, or until the budget is used up.
+
+    What `call` or `sleep` raise besides httpx.TransportError ends the tries and is raised on.
+    """
 
     def once() -> httpx.Response:
         response = call()
-        if response.status_code in BUSY:
+        if response.status_code in busy:
             raise Busy(response)
         return response
 

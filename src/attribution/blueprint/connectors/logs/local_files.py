@@ -4,13 +4,17 @@ import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
 
 from pydantic import Field, field_validator
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import DEADLINE, Collector, ConnectorError, Halted
 from attribution.blueprint.connectors.logs import patterns
-from attribution.blueprint.connectors.logs.patterns import Match, filled, has, is_safe, look
+from attribution.blueprint.connectors.logs.patterns import Match, closed, filled, has, is_safe, look, names_job
+from attribution.blueprint.connectors.logs.spans import within
+from attribution.blueprint.connectors.windows import Span
 from attribution.bundle.cut import observations
 from attribution.bundle.evidence import Evidence, EvidenceStream, StreamKey
 from attribution.bundle.faults import reason
@@ -21,16 +25,20 @@ from attribution.contracts.context import ExecutionContext, Node
 from attribution.contracts.errors import AttributionError
 from attribution.contracts.observation import Clock, Observation
 from attribution.contracts.plan import CollectionPlan
-from attribution.contracts.vocabulary import Source, Status
+from attribution.contracts.vocabulary import Format, Source, Status
 
 _SHOWN_RANKS = 10
+_MTIME_DOUBT_SECS = 3600
+"""How far the clock of a file server may be off."""
+_STAMPED = frozenset({Format.TEXT, Format.JOURNAL_JSON})
 
 
 class FilePattern(Strict):
     """Files of one source."""
 
     source: Source
-    path: str = Field(description="path with `*`, `?`, `{workload_id}`, `{attempt}`, `{node}` and `{rank}`")
+    path: str = Field(description="path with `*`, `?` and placeholders such as `{job_id}`, `{node}` and `{rank}`")
+    rotated: bool = Field(default=True, description="also what log rotation made of a file: `.1`, `-20260504`, `.gz`")
     clock: Clock | None = Field(default=None, description="how to read stamps that do not say their zone or year")
 
     @field_validator("path")
@@ -46,8 +54,13 @@ class LocalFilesSettings(Strict):
 
     files: tuple[FilePattern, ...] = Field(
         default=(),
-        description="files of each source: `source`, `path` with `*`, `?`, `{workload_id}`, `{attempt}`, `{node}` and "
-        "`{rank}`, and optionally `clock`",
+        description="files of each source: `source`, `path` with `*`, `?` and placeholders such as `{job_id}`, "
+        "`{node}` and `{rank}`, and optionally `clock` and `rotated`",
+    )
+    whole_bytes: int = Field(
+        default=16 << 20,
+        ge=0,
+        description="files up to this size are read whole; of larger ones that are not of one job, the attempt's time",
     )
     piece_bytes: int = Field(default=1 << 20, ge=1024, description="bytes of text in one observation")
 
@@ -77,35 +90,45 @@ class LocalFiles(Collector[LocalFilesSettings]):
     def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation]:
         """Every stream of the bundle as `attribution diagnose` reads it, then the files of the patterns.
 
-        The plan's literals are not asked for: files are read whole, so that what stands around a line is there too.
+        The plan's literals are not asked for: what stands around a line is read too.
         """
         if attempt.bundle is not None:
             try:
                 with open_bundle(attempt.bundle.path, attempt.bundle.given) as evidence:
-                    yield from self._read(evidence.context, evidence.streams, halted)
+                    for stream in evidence.streams:
+                        yield from self._read(evidence.context, stream, halted)
             except AttributionError as error:
                 raise ConnectorError("; ".join(str(problem) for problem in error.problems)) from None
         by_source: dict[Source, list[FilePattern]] = {}
         for pattern in self.settings.files:
             by_source.setdefault(pattern.source, []).append(pattern)
+        span = Span.of(attempt.context, plan.margin_secs)
         for source, own in by_source.items():
             for place in _places(attempt.context, own):
-                yield from self._read(attempt.context, _streams(attempt.context, source, place), halted)
+                for found in _streams(attempt.context, source, place, span):
+                    stream = self._cut(found.stream, span, halted) if found.is_shared else found.stream
+                    yield from self._read(attempt.context, stream, halted)
 
-    def _read(
-        self, context: ExecutionContext, streams: Sequence[EvidenceStream], halted: Halted
-    ) -> Iterator[Observation]:
-        for stream in streams:
+    def _cut(self, stream: EvidenceStream, span: Span, halted: Halted) -> EvidenceStream:
+        """The stream with what may belong to the attempt. One that cannot be looked through is left to be read."""
+        if len(stream.segments) != 1 or stream.format not in _STAMPED:
+            return stream
+        try:
+            return within(stream, span, self.settings.whole_bytes, halted)
+        except OSError:
+            return stream
+
+    def _read(self, context: ExecutionContext, stream: EvidenceStream, halted: Halted) -> Iterator[Observation]:
+        if halted():
+            yield _unread(stream, Status.SKIPPED)
+            return
+        begun = False
+        for piece in observations(Evidence(context, (stream,)), self.settings.piece_bytes):
             if halted():
-                yield _unread(stream, Status.SKIPPED)
-                continue
-            begun = False
-            for piece in observations(Evidence(context, (stream,)), self.settings.piece_bytes):
-                if halted():
-                    yield _unread(stream, Status.PARTIAL if begun else Status.SKIPPED)
-                    break
-                yield piece
-                begun = True
+                yield _unread(stream, Status.PARTIAL if begun else Status.SKIPPED)
+                return
+            yield piece
+            begun = True
 
 
 def _unread(stream: EvidenceStream, status: Status) -> Observation:
@@ -134,6 +157,14 @@ class _Place:
     patterns: tuple[FilePattern, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """What a pattern gave; `is_shared` if its file holds lines of other jobs too."""
+
+    stream: EvidenceStream
+    is_shared: bool = False
+
+
 def _places(context: ExecutionContext, own: Sequence[FilePattern]) -> Iterator[_Place]:
     """The patterns with `{node}` once for each node, and those without it once."""
     per_node = tuple(pattern for pattern in own if has(pattern.path, "node"))
@@ -144,40 +175,86 @@ def _places(context: ExecutionContext, own: Sequence[FilePattern]) -> Iterator[_
         yield _Place(None, shared)
 
 
-def _streams(context: ExecutionContext, source: Source, place: _Place) -> list[EvidenceStream]:
+def _streams(context: ExecutionContext, source: Source, place: _Place, span: Span) -> list[_Stream]:
     """The files of one place as streams, and a stream without bytes for each thing that is missing or refused."""
-    streams: dict[str, EvidenceStream] = {}
+    streams: dict[str, _Stream] = {}
     node = place.node.name if place.node else None
-    shown = ""
+    shown, why_none, old = "", "no file has such a name", 0
     for pattern in place.patterns:
-        for values in _values(context, place.node):
-            shown = shown or printable(filled(pattern.path, values))
+        shown = shown or pattern.path
+        lacking = [name for name in closed(pattern.path) if not _known(context, name)]
+        if lacking:
+            why_none = f"the context does not say its {lacking[0]}"
+            continue
+        for values in _values(context, place.node, pattern.path):
+            shown = printable(filled(pattern.path, values)) if shown == pattern.path else shown
             unsafe = [name for name, value in values.items() if has(pattern.path, name) and not is_safe(value)]
             if unsafe:
                 why = f"the {unsafe[0]} `{printable(values[unsafe[0]])[:80]}` cannot stand in a path"
-                streams.setdefault(pattern.path, _nothing(source, node, pattern.path, Status.ERROR, why))
+                streams.setdefault(pattern.path, _Stream(_nothing(source, node, pattern.path, Status.ERROR, why)))
                 continue
-            looked = look(pattern.path, values)
+            looked = look(pattern.path, values, pattern.rotated)
             for path, why in looked.refused.items():
-                streams.setdefault(path, _nothing(source, node, printable(path), Status.ERROR, why))
-            for stream in _found(context, pattern, place.node, _own(looked.matches, place.node)):
-                streams.setdefault(stream.key.stream, stream)
+                streams.setdefault(path, _Stream(_nothing(source, node, printable(path), Status.ERROR, why)))
+            matches = _own(looked.matches, place.node)
+            is_shared = not names_job(pattern.path)
+            recent = [match for match in matches if not is_shared or not _is_older(match.path, span)]
+            old += len(matches) - len(recent)
+            for stream in _found(context, pattern, place.node, recent):
+                streams.setdefault(stream.key.stream, _Stream(stream, is_shared))
+    if old:
+        why_none = f"{_files(old)} passed over, last written before the attempt"
     if not streams:
-        return [_nothing(source, node, shown, Status.EMPTY, "no file has such a name")]
-    missing = _missing_ranks(place, streams)
+        return [_Stream(_nothing(source, node, shown, Status.EMPTY, why_none))]
+    missing = _missing_ranks(place, [found.stream for found in streams.values()])
     if missing:
-        streams[""] = _nothing(source, node, shown, Status.PARTIAL, missing)
-    return list(streams.values())
+        streams[""] = _Stream(_nothing(source, node, shown, Status.PARTIAL, missing))
+    first, *rest = streams.values()
+    return [_with_reason(first, why_none) if old else first, *rest]
 
 
-def _values(context: ExecutionContext, node: Node | None) -> Iterator[Mapping[str, str]]:
-    """What the placeholders stand for: once for each name that the node has."""
-    values = {"workload_id": context.workload_id, "attempt": str(context.attempt)}
-    if node is None:
-        yield values
-        return
-    for name in dict.fromkeys((node.name, *node.aliases)):
-        yield values | {"node": name}
+def _files(count: int) -> str:
+    return "1 older file was" if count == 1 else f"{count} older files were"
+
+
+def _with_reason(found: _Stream, why: str) -> _Stream:
+    stream = found.stream
+    return replace(found, stream=replace(stream, reason="; ".join(filter(None, (stream.reason, why)))))
+
+
+def _is_older(path: Path, span: Span) -> bool:
+    """Whether a file was last written so long before the attempt that nothing in it can belong."""
+    if span.start is None:
+        return False
+    try:
+        return path.stat().st_mtime < span.start.timestamp() - _MTIME_DOUBT_SECS
+    except OSError:
+        return False
+
+
+def _known(context: ExecutionContext, placeholder: str) -> tuple[str, ...]:
+    """What a placeholder may stand for: the forms in which files name a job, or the one value that there is."""
+    ids = context.scheduler_ids
+    array = f"{ids['array_job']}_{ids['array_task']}" if {"array_job", "array_task"} <= ids.keys() else None
+    forms: dict[str, tuple[str | None, ...]] = {
+        "workload_id": (context.workload_id,),
+        "job_id": (ids.get("job"), array, ids.get("het_job")) if "job" in ids else (context.workload_id,),
+        "array_job_id": (ids.get("array_job"),),
+        "array_task_id": (ids.get("array_task"),),
+        "attempt": (str(context.attempt),),
+        "name": (context.name,),
+        "user": (context.user,),
+    }
+    return tuple(dict.fromkeys(value for value in forms[placeholder] if value is not None))
+
+
+def _values(context: ExecutionContext, node: Node | None, pattern: str) -> Iterator[Mapping[str, str]]:
+    """What the placeholders stand for: once for each name of the node and each form of the job's id."""
+    choices = {name: _known(context, name) for name in closed(pattern)}
+    if node is not None:
+        choices["node"] = tuple(dict.fromkeys((node.name, *node.aliases)))
+    for chosen in product(*choices.values()):
+        yield dict(zip(choices, chosen, strict=True))
 
 
 def _own(matches: Sequence[Match], node: Node | None) -> list[Match]:
@@ -209,11 +286,11 @@ def _file(match: Match, name: str, source: Source) -> Found:
     return Found(match.path, name, source.value, skip=None if is_regular else "is no regular file")
 
 
-def _missing_ranks(place: _Place, streams: Mapping[str, EvidenceStream]) -> str | None:
+def _missing_ranks(place: _Place, streams: Sequence[EvidenceStream]) -> str | None:
     """Which ranks of the node have no file, if the patterns name ranks and the node's are known."""
     if place.node is None or not all(has(pattern.path, "rank") for pattern in place.patterns):
         return None
-    missing = sorted(set(place.node.ranks) - {stream.key.rank for stream in streams.values()})
+    missing = sorted(set(place.node.ranks) - {stream.key.rank for stream in streams})
     if not missing:
         return None
     more = f" and {len(missing) - _SHOWN_RANKS} more" if len(missing) > _SHOWN_RANKS else ""

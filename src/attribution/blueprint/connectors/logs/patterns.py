@@ -8,9 +8,21 @@ from pathlib import Path
 
 from attribution.bundle.faults import reason
 
-PLACEHOLDERS = ("workload_id", "attempt", "node", "rank")
+PLACEHOLDERS = (
+    *("workload_id", "job_id", "array_job_id", "array_task_id", "step", "attempt", "name", "user"),
+    *("node", "rank", "stream"),
+)
+OF_A_JOB = frozenset({"workload_id", "job_id", "array_job_id"})
+"""Placeholders of which each makes a file one of this job and no other."""
 _TOKEN = re.compile(r"\{([^{}]*)\}|(\*+)|(\?)|([^{}*?]+)|([{}])")
-_CAPTURES = {"node": r"(?P<node>[^/]+)", "rank": r"(?P<rank>\d{1,7})"}
+_CAPTURES = {
+    "node": r"(?P<node>[^/]+)",
+    "rank": r"(?P<rank>\d{1,7})",
+    "step": r"(?P<step>\d{1,10}|batch|extern|interactive)",
+    "stream": r"(?P<stream>[A-Za-z]+)",
+}
+_COMPRESSED = r"(?:\.(?:gz|zst|xz|bz2|lz4|Z))?"
+_ROTATED = r"(?:[.-]\d{1,14}(?:[T_-]\d{1,6}){0,2})?" + _COMPRESSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,16 @@ def why_wrong(pattern: str) -> str | None:
     return None if pattern.strip("/") and "\0" not in pattern else "names no file"
 
 
+def names_job(pattern: str) -> bool:
+    """Whether the files that fit are those of one job only."""
+    return any(has(pattern, placeholder) for placeholder in OF_A_JOB)
+
+
+def closed(pattern: str) -> list[str]:
+    """The placeholders of a pattern that must have a value, in the order of `PLACEHOLDERS`."""
+    return [name for name in PLACEHOLDERS if has(pattern, name) and name not in _CAPTURES]
+
+
 def has(pattern: str, placeholder: str) -> bool:
     """Whether a pattern has a placeholder."""
     return f"{{{placeholder}}}" in pattern
@@ -62,40 +84,60 @@ def filled(pattern: str, values: Mapping[str, str]) -> str:
     return pattern
 
 
-def look(pattern: str, values: Mapping[str, str]) -> Looked:
-    """The files that fit. `values` holds the placeholders that are known; those of `node` and `rank` may be open."""
+def look(pattern: str, values: Mapping[str, str], rotated: bool = False) -> Looked:
+    """The files that fit. `values` holds the placeholders that are known; those that are captured may be open.
+
+    With `rotated`, also what log rotation makes of a file's name: `.1`, `-20260504`, `.gz` and their like behind it.
+    """
     looked = Looked()
     root = "/" if pattern.startswith("/") else ""
-    parts = [part for part in pattern.split("/") if part]
-    for path, captured in _walk(root, parts, values, {}, looked.refused):
+    *folders, last = (part for part in pattern.split("/") if part)
+    shapes = [_compiled(part, values) for part in folders]
+    shapes.append(_compiled(last, values, _suffix(last) if rotated else ""))
+    for path, captured in _walk(root, shapes, {}, looked.refused):
         rank = captured.get("rank")
         looked.matches.append(Match(Path(path), captured.get("node"), None if rank is None else int(rank)))
     looked.matches.sort(key=lambda match: str(match.path))
     return looked
 
 
+def _suffix(last: str) -> str:
+    """What may stand behind the last part of a pattern. A number is none behind a placeholder: it may belong to it."""
+    if last.endswith("*"):
+        return ""
+    return _COMPRESSED if last.endswith(("}", "?")) or last[-1].isdigit() else _ROTATED
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part of a path: the name it is, or the shape of the names it stands for."""
+
+    plain: str
+    shape: re.Pattern[str] | None
+    takes_hidden: bool
+
+
 def _walk(
-    folder: str, parts: Sequence[str], values: Mapping[str, str], captured: dict[str, str], refused: dict[str, str]
+    folder: str, parts: Sequence[_Part], captured: dict[str, str], refused: dict[str, str]
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """The paths below `folder` that fit the rest of the pattern, with what was captured on the way."""
     if not parts:
         yield folder, captured
         return
-    plain, shape = _compiled(parts[0], values)
-    names = [plain] if shape is None else _listed(folder, refused)
+    part = parts[0]
+    names = [part.plain] if part.shape is None else _listed(folder, refused)
     for name in names:
         path = os.path.join(folder, name)  # noqa: PTH118  a relative pattern begins at an empty text
-        found = shape.fullmatch(name) if shape else None
-        if shape is not None and (found is None or (name.startswith(".") and not parts[0].startswith("."))):
+        found = part.shape.fullmatch(name) if part.shape else None
+        if part.shape is not None and (found is None or (name.startswith(".") and not part.takes_hidden)):
             continue
         if len(parts) == 1 and not _is_there(path, refused):
             continue
-        yield from _walk(path, parts[1:], values, captured | (found.groupdict() if found else {}), refused)
+        yield from _walk(path, parts[1:], captured | (found.groupdict() if found else {}), refused)
 
 
-def _compiled(part: str, values: Mapping[str, str]) -> tuple[str, re.Pattern[str] | None]:
-    """One part of a path as the name it is, or as the shape of the names it stands for."""
-    plain, shape, is_open = "", "", False
+def _compiled(part: str, values: Mapping[str, str], suffix: str = "") -> _Part:
+    plain, shape, is_open = "", "", bool(suffix)
     for placeholder, stars, mark, text, _ in _TOKEN.findall(part):
         value = values.get(placeholder, "") if placeholder else text
         if (placeholder and placeholder not in values) or stars or mark:
@@ -104,7 +146,7 @@ def _compiled(part: str, values: Mapping[str, str]) -> tuple[str, re.Pattern[str
         else:
             plain += value
             shape += re.escape(value)
-    return plain, re.compile(shape, re.DOTALL) if is_open else None
+    return _Part(plain, re.compile(shape + suffix, re.DOTALL) if is_open else None, part.startswith("."))
 
 
 def _listed(folder: str, refused: dict[str, str]) -> list[str]:

@@ -1,14 +1,14 @@
 """What every connector must do, whoever wrote it. One function for each kind, which raises AssertionError.
 
 They ask a connector only through `attribution.blueprint.connectors.base`, so that any package may run them over its
-own connectors.
+own connectors. `attribution.testing.http_compliance` has what those that ask a server must do besides.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from attribution.blueprint.attempt import Attempt, Query, Unusable
-from attribution.blueprint.connectors.base import Collector, Connector, ContextConnector, Kind, Sink
+from attribution.blueprint.connectors.base import Collected, Collector, Connector, ContextConnector, Halted, Kind, Sink
 from attribution.configuration.keys import keys
 from attribution.contracts.base import Strict
 from attribution.contracts.exchange import CatalogSnapshot
@@ -51,14 +51,33 @@ def context_connector_complies(connector: ContextConnector[Any]) -> list[Attempt
     return attempts
 
 
+def collected(
+    collector: Collector[Any], attempt: Attempt, plan: CollectionPlan, halted: Halted = lambda: False
+) -> list[Observation]:
+    """The observations that a collector delivers, however it hands them over."""
+    return [item.observation for item in _delivered(collector, attempt, plan, halted)]
+
+
+def _delivered(
+    collector: Collector[Any], attempt: Attempt, plan: CollectionPlan, halted: Halted
+) -> Iterator[Collected]:
+    for item in collector.collect(attempt, plan, halted):
+        yield item if isinstance(item, Collected) else Collected(item)
+
+
+def retries_of(collector: Collector[Any], attempt: Attempt, plan: CollectionPlan) -> int:
+    """How often a collector repeats calls to collect an attempt."""
+    return sum(item.retries for item in _delivered(collector, attempt, plan, lambda: False))
+
+
 def collector_complies(collector: Collector[Any], attempt: Attempt, plan: CollectionPlan) -> list[Observation]:
     """It delivers bounded observations, leaves no source and node unsaid, and stops when it is told to."""
     assert collector.check(), "check() does not say what it found"
-    whole = list(collector.collect(attempt, plan, lambda: False))
-    assert whole == list(collector.collect(attempt, plan, lambda: False)), "collect() does not give the same twice"
-    _says_all(collector, attempt, whole)
-    halted = list(collector.collect(attempt, plan, lambda: True))
-    _says_all(collector, attempt, halted)
+    whole = collected(collector, attempt, plan)
+    assert whole == collected(collector, attempt, plan), "collect() does not give the same twice"
+    says_all(collector, attempt, whole)
+    halted = collected(collector, attempt, plan, lambda: True)
+    says_all(collector, attempt, halted)
     assert not any(item.body for item in halted), "collect() reads although it is halted"
     _stops(collector, attempt, plan, whole)
     collector.close()
@@ -66,7 +85,8 @@ def collector_complies(collector: Collector[Any], attempt: Attempt, plan: Collec
     return whole
 
 
-def _says_all(collector: Collector[Any], attempt: Attempt, found: Sequence[Observation]) -> None:
+def says_all(collector: Collector[Any], attempt: Attempt, found: Sequence[Observation]) -> None:
+    """Every source and node is told of; bodies are bounded; what is not well has a reason."""
     for item in found:
         assert len(item.body.encode()) <= MAX_BODY_BYTES, (
             f"an observation of {item.source} holds {len(item.body)} bytes"
@@ -86,13 +106,13 @@ def _says_all(collector: Collector[Any], attempt: Attempt, found: Sequence[Obser
 def _stops(collector: Collector[Any], attempt: Attempt, plan: CollectionPlan, whole: Sequence[Observation]) -> None:
     """Halted after its first observation with a body, it says what it left out."""
     begun: list[Observation] = []
-    for item in collector.collect(attempt, plan, lambda: bool(begun)):
-        if item.body:
-            begun.append(item)
+    for item in _delivered(collector, attempt, plan, lambda: bool(begun)):
+        if item.observation.body:
+            begun.append(item.observation)
     assert len(begun) <= 1, "collect() goes on reading although it is halted"
     bodies = [item for item in whole if item.body]
     if len(bodies) > 1:
-        told = list(collector.collect(attempt, plan, lambda: True))
+        told = collected(collector, attempt, plan, lambda: True)
         assert any(item.reason == "deadline" for item in told), "what is not read in time is not told so"
 
 

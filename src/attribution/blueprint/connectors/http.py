@@ -1,0 +1,441 @@
+"""A connector that asks a server over HTTP gets its time-outs, retries, limits and reports from here.
+
+`HttpSettings` are the settings that all of them have, `HttpSource` makes one call that ends in an answer or in one
+sentence, and `HttpCollector` turns questions into observations so that each source and node is told of, whatever the
+server does.
+"""
+
+import ssl
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlencode
+
+import httpx
+from pydantic import Field, field_validator, model_validator
+
+import attribution
+from attribution.blueprint.attempt import Attempt
+from attribution.blueprint.connectors.base import DEADLINE, Collected, Collector, ConnectorError, Halted
+from attribution.client.retry import BUSY, Busy, Retries, send
+from attribution.configuration.secrets import Address, Secret, without_password
+from attribution.contracts.base import Strict
+from attribution.contracts.observation import Observation, Window
+from attribution.contracts.plan import CollectionPlan
+from attribution.contracts.vocabulary import Source, Status
+
+PASSING = BUSY | {500}
+"""Answers after which the same question may still be answered."""
+
+CLOCK_TOLERANCE_SECS = 60.0
+"""How far a server's clock may be from this machine's before an empty answer is not believed."""
+
+_LONGEST_SLEEP_SECS = 0.2
+_LOST_IN_A_ROW = 3
+_KEPT_HEADERS = ("retry-after", "content-type", "location")
+_SHOWN_WORDS = 300
+
+
+class HttpSettings(Strict):
+    """Where a server is, how it lets us in, and how patient we are with it."""
+
+    url: Address = Field(description="address of the server, such as https://logs.example:3100")
+    token: Secret | None = Field(default=None, description="bearer token")
+    username: str | None = Field(default=None, description="user of basic authentication")
+    password: Secret | None = Field(default=None, description="password of basic authentication")
+    ca_file: Path | None = Field(default=None, description="certificates that sign the server's, in PEM form")
+    timeout_secs: float = Field(default=30.0, gt=0, description="how long one answer may take, to its last byte")
+    retry_secs: float = Field(default=60.0, ge=0, description="how long a call is tried again before it is given up")
+    answer_bytes: int = Field(
+        default=64 << 20, ge=1024, description="bytes of one answer, decompressed; more is refused"
+    )
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, value: str) -> str:
+        if not value.startswith(("http://", "https://")) or len(value.partition("://")[2].strip("/")) == 0:
+            raise ValueError("is no address such as https://logs.example:3100")
+        return value.rstrip("/")
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> "HttpSettings":
+        if self.token is not None and self.username is not None:
+            raise ValueError("has both `token` and `username`; a server takes one of them")
+        if (self.username is None) != (self.password is None):
+            raise ValueError("has one of `username` and `password`; basic authentication takes both")
+        return self
+
+
+class Why(StrEnum):
+    """Why there is no answer."""
+
+    DENIED = "denied"
+    BUSY = "busy"
+    UNREACHABLE = "unreachable"
+    WRONG = "wrong"
+    TOO_LARGE = "too_large"
+    UNREADABLE = "unreadable"
+
+
+class Refused(ConnectorError):
+    """There is no answer. `text` is what the server said, `status` its HTTP status if there was one."""
+
+    def __init__(self, why: Why, message: str, status: int | None = None, text: str = "") -> None:
+        self.why = why
+        self.status = status
+        self.text = text
+        super().__init__(message)
+
+
+class HaltedError(Exception):
+    """Collecting must end now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server sent: decompressed, and no more than was allowed."""
+
+    status: int
+    body: bytes
+    headers: httpx.Headers
+
+
+@dataclass(slots=True)
+class Effort:
+    """What calls cost so far, and how far the server's clock was ahead of ours when it was read last.
+
+    Without `is_patient` a call is tried once: the server gave no answer to the question before.
+    """
+
+    retries: int = 0
+    ahead_secs: float = 0.0
+    is_patient: bool = True
+
+    def take_retries(self) -> int:
+        """The retries since this was asked last."""
+        taken, self.retries = self.retries, 0
+        return taken
+
+    @property
+    def clock_fault(self) -> str | None:
+        """Why an empty answer may be one of the wrong time, or None."""
+        if abs(self.ahead_secs) <= CLOCK_TOLERANCE_SECS:
+            return None
+        way = "ahead of" if self.ahead_secs > 0 else "behind"
+        return f"the server's clock is {abs(round(self.ahead_secs))} s {way} this machine's"
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    method: str
+    url: str
+    body: bytes | None
+    halted: Halted
+    effort: Effort
+
+
+class HttpSource:
+    """One server. May be used by several threads at once; it connects when it is first asked."""
+
+    def __init__(self, settings: HttpSettings, headers: Mapping[str, str] | None = None) -> None:
+        self.settings = settings
+        self.address = without_password(settings.url)
+        self._headers = {
+            "User-Agent": f"attribution/{attribution.__version__}",
+            "Accept-Encoding": "gzip",
+            **(headers or {}),
+        }
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def open(self) -> None:
+        """Read the certificates. Raises ConnectorError if they cannot be."""
+        self._connected()
+
+    def close(self) -> None:
+        """Give up the connections."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def get(self, path: str, params: Mapping[str, str], halted: Halted, effort: Effort) -> Answer:
+        """The answer to one question. Raises Refused, HaltedError."""
+        query = f"?{urlencode(params)}" if params else ""
+        return self._answer(_Try("GET", f"{self.settings.url}{path}{query}", None, halted, effort))
+
+    def post(self, path: str, form: Mapping[str, str], halted: Halted, effort: Effort) -> Answer:
+        """The answer to a question that is too long for an address, sent as a form. Raises Refused, HaltedError."""
+        return self._answer(_Try("POST", f"{self.settings.url}{path}", urlencode(form).encode(), halted, effort))
+
+    def _connected(self) -> httpx.Client:
+        with self._lock:
+            if self._client is None:
+                own = self.settings
+                auth = None
+                headers = dict(self._headers)
+                if own.token is not None:
+                    headers["Authorization"] = f"Bearer {own.token.get_secret_value()}"
+                elif own.username is not None and own.password is not None:
+                    auth = httpx.BasicAuth(own.username, own.password.get_secret_value())
+                verify = _certificates(own.ca_file) if own.ca_file else True
+                self._client = httpx.Client(
+                    headers=headers, auth=auth, verify=verify, timeout=own.timeout_secs, follow_redirects=False
+                )
+            return self._client
+
+    def _answer(self, one: "_Try") -> Answer:
+        patience = self.settings.retry_secs if one.effort.is_patient else 0.0
+        tried = send(
+            lambda: self._once(one),
+            Retries(times=1_000_000, total_secs=patience, longest_wait_secs=10.0),
+            lambda secs: _sleep(secs, one.halted),
+            PASSING,
+        )
+        one.effort.retries += tried.tries - 1
+        if tried.response is None:
+            raise self._given_up(tried.error, tried.tries)
+        response = tried.response
+        if response.status_code == 200:
+            return Answer(200, response.content, response.headers)
+        raise self._refused(response)
+
+    def _once(self, one: "_Try") -> httpx.Response:
+        """One try. The whole answer is in the response, decompressed."""
+        if one.halted():
+            raise HaltedError
+        form = {"Content-Type": "application/x-www-form-urlencoded"} if one.body is not None else {}
+        start, held = time.monotonic(), bytearray()
+        try:
+            with self._connected().stream(one.method, one.url, content=one.body, headers=form) as response:
+                _note_clock(response, one.effort)
+                for chunk in response.iter_bytes():
+                    held += chunk
+                    if len(held) > self.settings.answer_bytes:
+                        raise Refused(Why.TOO_LARGE, f"sent more than {self.settings.answer_bytes} bytes in one answer")
+                    if one.halted():
+                        raise HaltedError
+                    if time.monotonic() - start > self.settings.timeout_secs:
+                        raise httpx.ReadTimeout("the answer did not end in time")
+        except httpx.DecodingError as error:
+            raise Refused(Why.UNREADABLE, f"sent what cannot be decompressed: {_words(str(error))}") from None
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise Refused(Why.WRONG, f"has an address that cannot be used: {_words(str(error))}") from None
+        except ValueError as error:  # a header that is no header
+            raise Refused(Why.WRONG, f"cannot be asked: {_words(str(error))}") from None
+        kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+        return httpx.Response(response.status_code, headers=kept, content=bytes(held))
+
+    def _given_up(self, error: Exception | None, tries: int) -> Refused:
+        times = "1 try" if tries == 1 else f"{tries} tries"
+        if isinstance(error, Busy):
+            status, text = error.response.status_code, _text(error.response)
+            return Refused(Why.BUSY, f"answered {status} after {times}{_said(text)}", status, text)
+        if isinstance(error, httpx.TimeoutException):
+            return Refused(Why.UNREACHABLE, f"did not answer within {self.settings.timeout_secs:g} s ({times})")
+        reason = _words(str(error)) or type(error).__name__
+        return Refused(Why.UNREACHABLE, f"cannot be reached at {self.address}: {reason} ({times})")
+
+    def _refused(self, response: httpx.Response) -> Refused:
+        status, text = response.status_code, _text(response)
+        if status in {401, 403}:
+            return Refused(Why.DENIED, f"refuses the credentials ({status}){_said(text)}", status, text)
+        if 300 <= status < 400:
+            where = _words(without_password(response.headers.get("location", "")))
+            return Refused(Why.WRONG, f"sends elsewhere ({status}): {where or 'it does not say where'}", status, text)
+        return Refused(Why.WRONG, f"answered {status}{_said(text)}", status, text)
+
+
+def _certificates(file: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=str(file))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ConnectorError(f"cannot read the certificates of {file}: {why}") from None
+
+
+def _sleep(secs: float, halted: Halted) -> None:
+    until = time.monotonic() + secs
+    while (left := until - time.monotonic()) > 0:
+        if halted():
+            raise HaltedError
+        time.sleep(min(left, _LONGEST_SLEEP_SECS))
+
+
+def _note_clock(response: httpx.Response, effort: Effort) -> None:
+    try:
+        date = parsedate_to_datetime(response.headers.get("date", ""))
+    except ValueError:
+        return
+    date = date if date.tzinfo else date.replace(tzinfo=UTC)
+    effort.ahead_secs = (date - datetime.now(UTC)).total_seconds()
+
+
+def _text(response: httpx.Response) -> str:
+    return response.content[:4096].decode("utf-8", "replace")
+
+
+def _words(text: str) -> str:
+    """Another's text as part of one line: no control characters, not too long."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line if len(line) <= _SHOWN_WORDS else f"{line[:_SHOWN_WORDS]}…"
+
+
+def _said(text: str) -> str:
+    """What a server said of its refusal, to be put behind a sentence. A page of HTML says nothing of use."""
+    words = _words(text)
+    return "" if not words or words.lstrip().startswith("<") else f": {words}"
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Call:
+    """How a question asks its server, and what that cost."""
+
+    source: HttpSource
+    halted: Halted
+    effort: Effort = field(default_factory=Effort)
+
+    def get(self, path: str, params: Mapping[str, str]) -> Answer:
+        """The answer to one question. Raises Refused, HaltedError."""
+        return self.source.get(path, params, self.halted, self.effort)
+
+    def post(self, path: str, form: Mapping[str, str]) -> Answer:
+        """The same, sent as a form."""
+        return self.source.post(path, form, self.halted, self.effort)
+
+
+class Partial(Exception):
+    """Raised by a question that delivered all it could get, and knows that this is not all. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One thing to ask of a server. `nodes` are those that must be told of even if nothing comes, in order.
+
+    `ask` yields observations and may raise Refused, HaltedError or Partial. `nothing` gives the reason why a node has
+    none, asking more if it must.
+    """
+
+    source: Source
+    nodes: tuple[str | None, ...]
+    ask: Callable[[Call], Iterator[Observation]]
+    nothing: Callable[[Call, str | None], str | None] = lambda call, node: None
+    window: Window | None = None
+
+
+@dataclass(slots=True)
+class _Server:
+    """How the questions to one server went so far; `gone` is why no more are asked."""
+
+    lost: int = 0
+    gone: ConnectorError | None = None
+
+    def note(self, error: ConnectorError | None) -> None:
+        why = error.why if isinstance(error, Refused) else None
+        self.lost = self.lost + 1 if why in {Why.BUSY, Why.UNREACHABLE} else 0
+        if why is Why.DENIED or self.lost >= _LOST_IN_A_ROW:
+            self.gone = error
+
+
+S = TypeVar("S", bound=HttpSettings)
+
+
+class HttpCollector(Collector[S]):
+    """Collects from one server by asking questions, one after the other."""
+
+    headers: Mapping[str, str] = {}
+
+    def __init__(self, settings: S) -> None:
+        super().__init__(settings)
+        self.http = HttpSource(settings, self.own_headers())
+
+    def own_headers(self) -> Mapping[str, str]:
+        """Headers of every call, besides those that let us in."""
+        return {}
+
+    @abstractmethod
+    def questions(self, attempt: Attempt, plan: CollectionPlan) -> Iterator[Question]:
+        """What to ask for an attempt, in an order that does not change. Asks nothing itself."""
+
+    def open(self) -> None:
+        """Read the certificates, so that a wrong path is found before any work."""
+        self.http.open()
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self.http.close()
+
+    def call(self) -> Call:
+        """A call for `check()`: nothing halts it, and it is not repeated."""
+        return Call(self.http, lambda: False, Effort(is_patient=False))
+
+    def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation | Collected]:
+        """What the questions give; of each of their nodes something is told.
+
+        A server that refuses the credentials, or gave no answer to three questions in a row, is asked no more.
+        """
+        server = _Server()
+        for question in self.questions(attempt, plan):
+            call = Call(self.http, halted)
+            call.effort.is_patient = server.lost == 0
+            yield from self._answered(question, call, server)
+
+    def _answered(self, question: Question, call: Call, server: "_Server") -> Iterator[Collected]:
+        delivered: set[str | None] = set()
+        failure: tuple[Status, str] | None = None
+        try:
+            if call.halted():
+                raise HaltedError
+            if server.gone is not None:
+                raise server.gone
+            for observation in question.ask(call):
+                delivered.add(observation.node)
+                yield Collected(observation, call.effort.take_retries())
+                if call.halted():
+                    raise HaltedError
+            server.note(None)
+        except HaltedError:
+            failure = (Status.SKIPPED, DEADLINE)
+        except Partial as error:
+            failure = (Status.PARTIAL, str(error))
+        except ConnectorError as error:
+            server.note(error)
+            failure = (Status.ERROR, str(error))
+        except Exception as error:  # whatever a server's answer leads to, the next question is still asked
+            failure = (Status.ERROR, f"failed: {_words(str(error)) or type(error).__name__}")
+        for node in question.nodes:
+            if node not in delivered or failure:
+                status, reason = failure or self._nothing(question, call, node)
+                status = Status.PARTIAL if node in delivered else status
+                told = self._told(question, node, status, reason)
+                yield Collected(told, call.effort.take_retries())
+
+    def _nothing(self, question: Question, call: Call, node: str | None) -> tuple[Status, str | None]:
+        """How to tell of a node that the server knows nothing of."""
+        try:
+            reason = question.nothing(call, node)
+        except (ConnectorError, HaltedError):
+            reason = None
+        if (fault := call.effort.clock_fault) is not None:
+            return Status.PARTIAL, f"{reason or 'nothing was found'}, but {fault}"
+        return Status.EMPTY, reason
+
+    def _told(self, question: Question, node: str | None, status: Status, reason: str | None) -> Observation:
+        return Observation(
+            source=question.source,
+            node=node,
+            stream=f"({self.http.address})",
+            window=question.window,
+            status=status,
+            reason=reason,
+        )
