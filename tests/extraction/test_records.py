@@ -428,9 +428,9 @@ def test_records_of_any_form_are_survived(shipped: RuleSets, job: Any) -> None:
 def test_a_bundle_holds_records_under_any_name(shipped: RuleSets, tmp_path: Path) -> None:
     folder = tmp_path / "scheduler"
     folder.mkdir()
-    (folder / "accounting.json").write_text(r.sacct(r.job_of_25(812, "TIMEOUT")))
+    (folder / "accounting-2.json").write_text(r.sacct(r.job_of_25(812, "TIMEOUT")))
     with open_bundle(tmp_path, None) as evidence:
         got = diagnose(evidence, shipped)
     assert got.terminal_state is T.TIMED_OUT
     assert [c.node for c in got.causes] == [None]
-    assert "accounting" not in got.to_json().decode().replace("accounting.json", "")
+    assert "accounting" not in got.to_json().decode().replace("scheduler/accounting-2.json", "")
