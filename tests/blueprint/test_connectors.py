@@ -40,7 +40,7 @@ SHIPPED = {
 
 def test_the_shipped_connectors_are_found() -> None:
     """Each of them has a test of its kind below."""
-    assert sorted(name for _, name in SHIPPED) == ["database", "local_files", "loki", "static", "stdout"]
+    assert sorted(name for _, name in SHIPPED) == ["database", "local_files", "loki", "promql", "static", "stdout"]
     assert find_connectors().broken == {}
 
 

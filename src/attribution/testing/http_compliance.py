@@ -100,8 +100,11 @@ class HttpCollectorCompliance(ABC):
         """It says what it is, delivers the same twice, tells of every node, and stops when told to."""
         with Server(self.healthy) as server:
             collector = self._made(server.url)
-            comply(type(collector))
-            found = collector_complies(collector, self.attempt(), self.plan())
+            try:
+                comply(type(collector))
+                found = collector_complies(collector, self.attempt(), self.plan())
+            finally:
+                collector.close()
         assert {o.node for o in found if o.body} >= {node.name for node in self.attempt().context.nodes}
 
     def test_a_busy_server_is_asked_again(self) -> None:
