@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs bench lock clean
+.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs test-live bench accuracy lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -24,6 +24,9 @@ demo-once: setup ## the same without staying: print the answers and exit
 
 test: setup ## run all tests
 	$(BIN)/pytest -n $(JOBS)
+
+test-live: setup ## install real servers, start them on loopback, run connector tests and the lab (needs root)
+	ATTRIBUTION_LIVE=1 $(BIN)/pytest -n 0 -m live -rs --durations=5 tests/live
 
 test-quick: setup
 	$(BIN)/pytest -n $(JOBS) -m "not slow"
@@ -63,6 +66,14 @@ catalog-docs: setup ## write docs/catalog from the rules
 bench: setup ## measure the scanner beside grep and ripgrep
 	$(BIN)/python bench/scan.py
 
+SCENARIOS ?= 200
+MAX_NODES ?= 64
+SEED ?=
+accuracy: setup ## measure the answers on generated scenarios (SCENARIOS=200 MAX_NODES=64; SEED= is drawn and printed)
+	rm -rf build/scenarios
+	$(BIN)/python -m bench.scenarios --count $(SCENARIOS) --max-nodes $(MAX_NODES) $(if $(SEED),--seed $(SEED)) --out build/scenarios
+	$(BIN)/attribution bench accuracy build/scenarios --misses $(REQUIRE:%=--require '%')
+
 lock: ## resolve the dependencies anew (needs uv)
 	uv lock --python 3.11
 	uv export --all-groups --no-emit-project --no-header --no-annotate --format requirements.txt > requirements.lock
@@ -70,4 +81,4 @@ lock: ## resolve the dependencies anew (needs uv)
 	rm uv.lock
 
 clean: ## remove what setup made
-	rm -rf $(VENV)
+	rm -rf $(VENV) build

@@ -40,7 +40,17 @@ SHIPPED = {
 
 def test_the_shipped_connectors_are_found() -> None:
     """Each of them has a test of its kind below."""
-    assert sorted(name for _, name in SHIPPED) == ["database", "local_files", "loki", "promql", "static", "stdout"]
+    assert sorted(name for _, name in SHIPPED) == [
+        "database",
+        "local_files",
+        "loki",
+        "promql",
+        "slack",
+        "slurm",
+        "static",
+        "stdout",
+        "webhook",
+    ]
     assert find_connectors().broken == {}
 
 
@@ -100,6 +110,7 @@ def test_what_cannot_be_used_is_said_and_passed(write: Write) -> None:
     [
         (Query(job="77"), {"a"}),
         (Query(job="b"), {"b"}),
+        (Query(job="3"), set()),  # the index of a task, not a job
         (Query(workload="train"), {"a"}),
         (Query(nodes=("node-02", "node-09")), {"a", "nowhere"}),
         (Query(nodes=("10.0.0.1",)), {"a", "nowhere"}),
@@ -113,8 +124,9 @@ def test_only_what_is_asked_for_is_found(write: Write, query: Query, wanted: set
     file = write(
         "list.yaml",
         "attempts:\n"
-        "  - {workload_id: a, name: train, scheduler_ids: {job: '77'}, started_at: 2026-05-04T03:00:00Z,\n"
-        "     ended_at: 2026-05-04T04:00:00Z, nodes: [{name: node-01, aliases: [10.0.0.1]}, {name: node-02}]}\n"
+        "  - {workload_id: a, name: train, scheduler_ids: {job: '77', array_task: '3'},\n"
+        "     started_at: 2026-05-04T03:00:00Z, ended_at: 2026-05-04T04:00:00Z,\n"
+        "     nodes: [{name: node-01, aliases: [10.0.0.1]}, {name: node-02}]}\n"
         "  - {workload_id: b, started_at: 2026-05-04T05:00:00Z, nodes: [{name: node-03}]}\n"
         "  - {workload_id: nowhere}\n",
     )

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -13,7 +14,7 @@ from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.orchestrator import Failed
 from attribution.client.client import AttributionClient, BatchLimits
 from attribution.contracts.observation import Observation
-from attribution.contracts.vocabulary import Source, Status
+from attribution.contracts.vocabulary import Format, Source, Status
 
 from tests.blueprint.fakes import (
     Clock,
@@ -84,6 +85,15 @@ def test_nodes_are_read_off_the_evidence_where_the_context_names_none() -> None:
 
 
 # --- discovery --------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_finder_was_told_is_submitted_first_and_reported_as_its_own() -> None:
+    service = FakeService()
+    record = Observation(source=Source.SCHEDULER, format=Format.SACCT_PARSABLE2, stream="sacct", body="JobID|State\n")
+    run = Run(service.client(), [replace(attempt("a", "node-01"), evidence=(record,))], [FakeCollector(lines(1))])
+    assert [held["source"] for held in service.held] == ["scheduler", "syslog"]
+    reports = [(report.connector, report.source, report.accepted) for report in run.results["a"].connector_reports]
+    assert reports == [("logs-0", Source.SYSLOG, 1), ("static", Source.SCHEDULER, 1)]
 
 
 def test_what_is_no_attempt_is_told_and_the_others_are_diagnosed() -> None:

@@ -246,7 +246,8 @@ def test_a_sink_that_cannot_be_opened_is_told_before_anything_is_begun(tmp_path:
 
 def test_a_result_that_no_sink_takes_is_printed(tmp_path: Path, url: str) -> None:
     """The database is lost after it was opened."""
-    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db", "--service-url", url)
+    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db", "--service-url", url,
+             "--delivery-retry-secs", "0")  # fmt: skip
     lost = StoreUnavailable([Problem(Place("a.db"), "T011", "is full", "make room")])
     with patch("attribution.blueprint.connectors.sinks.database.write_result", side_effect=lost):
         answer = run(*words)

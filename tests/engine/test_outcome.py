@@ -7,7 +7,7 @@ import pytest
 from attribution.contracts.vocabulary import Action, Confidence, Source, SubDomain, TerminalState
 from attribution.events.moment import Basis
 
-from tests.engine.toy import ECHO_RELATION, conclude_toy, event
+from tests.engine.toy import ECHO_RELATION, conclude_toy, event, relation
 
 
 def test_one_root_is_single() -> None:
@@ -96,6 +96,12 @@ ENDED = datetime(2026, 5, 4, 3, 5, tzinfo=UTC)
         ({}, ["WARNING"], TerminalState.UNKNOWN),
         ({}, ["TIME_LIMIT"], TerminalState.TIMED_OUT),
         ({"scheduler_state": "SOMETHING_NEW"}, [], TerminalState.UNKNOWN),
+        ({}, ["SAMPLED"], TerminalState.RUNNING),
+        ({}, ["SAMPLED", "ECHO"], TerminalState.FAILED),
+        ({}, ["NOT_CREATED"], TerminalState.LAUNCH_FAILED),
+        ({}, ["NOT_CREATED", "BUG"], TerminalState.FAILED),
+        ({"exit_code": 1}, ["NOT_CREATED"], TerminalState.FAILED),
+        ({}, ["NODE_LOST"], TerminalState.NODE_FAILED),
     ],
 )
 def test_the_terminal_state_has_a_written_precedence(
@@ -111,6 +117,13 @@ def test_work_that_failed_after_its_end_marker_did_not_complete() -> None:
     assert got.terminal_state is TerminalState.FAILED
 
 
+def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:
+    events = [event("NO_MACHINE", "node-01", 0), event("NODE_LOST", "node-02", 5)]
+    explained = relation("R1", ["NO_MACHINE"], ["NODE_LOST"])
+    assert conclude_toy(events, explained).terminal_state is TerminalState.LAUNCH_FAILED
+    assert conclude_toy(events).terminal_state is TerminalState.NODE_FAILED
+
+
 def test_a_cause_that_came_after_the_trouble_is_not_named() -> None:
     late = [event("ECHO", "node-01", 0, source=Source.APPLOG), event("GPU_LOST", "node-02", 569)]
     got = conclude_toy(late, ECHO_RELATION)
@@ -124,3 +137,23 @@ def test_the_scheduler_that_saw_a_good_end_outranks_the_logs() -> None:
     for symptom in ("OOM", "TIME_LIMIT"):
         got = conclude_toy([event(symptom)], context={"scheduler_state": "COMPLETED", "exit_code": 0})
         assert (got.terminal_state, got.sub_domain) == (TerminalState.COMPLETED, SubDomain.NONE)
+
+
+def test_what_jobs_often_survive_is_not_named_for_an_end_that_it_does_not_explain() -> None:
+    events = [event("WARNING", "node-01", 0), event("ABORT", "node-02", 5)]
+    got = conclude_toy(events)
+    assert (got.sub_domain, got.causes) == (SubDomain.INSUFFICIENT_EVIDENCE, ())
+    assert "jobs often survive a warning, and it explains nothing of a abort" in got.summary
+    explained = conclude_toy(events, relation("R1", ["WARNING"], ["ABORT"]))
+    assert explained.sub_domain is SubDomain.HOST_HARDWARE
+    assert conclude_toy(events[:1]).sub_domain is SubDomain.HOST_HARDWARE, "alone it is all there is"
+    stronger = conclude_toy([*events, event("GPU_LOST", "node-01", 0)])
+    assert stronger.sub_domain is SubDomain.AMBIGUOUS, "what ends jobs is named beside it"
+
+
+def test_what_ends_no_job_is_named_only_where_nothing_of_the_job_was_examined() -> None:
+    harmless = event("HARMLESS", "node-01", 0)
+    assert conclude_toy([harmless]).sub_domain is SubDomain.HOST_HARDWARE
+    of_job = event("DONE", "node-01", 5, source=Source.APPLOG)
+    got = conclude_toy([harmless, of_job], context={"scheduler_state": "FAILED"})
+    assert (got.sub_domain, got.causes) == (SubDomain.INSUFFICIENT_EVIDENCE, ())

@@ -36,12 +36,17 @@ TYPES = {
         kind("LINK_DOWN", node_scoped=True, sub_domain=SubDomain.NVLINK_FABRIC, tags=("fault",)),
         kind("BUG", sub_domain=SubDomain.USER_CODE, actions=(Action.FIX_USER_CODE,), tags=("fault",)),
         kind("WARNING", ends_job="sometimes", sub_domain=SubDomain.HOST_HARDWARE),
+        kind("HARMLESS", ends_job="no", sub_domain=SubDomain.HOST_HARDWARE),
         kind("OOM", sub_domain=SubDomain.RESOURCE_LIMIT, terminal_state=TerminalState.OUT_OF_MEMORY),
         kind("TIME_LIMIT", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.TIMED_OUT),
         kind("CANCELLED", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.CANCELLED),
         kind("ECHO", Role.EFFECT, tags=("echo",)),
         kind("ABORT", Role.EFFECT, tags=("echo",)),
         kind("DONE", Role.CONTEXT, terminal_state=TerminalState.COMPLETED),
+        kind("SAMPLED", Role.CONTEXT, terminal_state=TerminalState.RUNNING),
+        kind("NOT_CREATED", Role.EFFECT, ends_job="sometimes", terminal_state=TerminalState.LAUNCH_FAILED),
+        kind("NO_MACHINE", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.LAUNCH_FAILED),
+        kind("NODE_LOST", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.NODE_FAILED),
     )
 }
 

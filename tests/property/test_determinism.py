@@ -46,19 +46,28 @@ APP_LINES = (
     "10%|#   | 1/10\r20%|##  | 2/10\rOSError: [Errno 28] No space left on device",
 )
 
+CHATTER = {
+    "syslog": ("systemd[1]: Started Session 12 of user root.", "chronyd[702]: Selected source 10.0.0.1"),
+    "applog": ("DEBUG cache hit ratio 0.97", "INFO collected 0 garbage objects in generation 2"),
+}
+
 Stream = tuple[str, str, int | None, str]
 
 
 @st.composite
 def attempts(draw: st.DrawFn) -> list[tuple[Stream, str]]:
-    """Some streams of two nodes: lines that mean something among lines that do not, most of them stamped."""
+    """Some streams of two nodes: lines that mean something among lines that do not, most of them stamped.
+
+    The clock of either node may be wrong by up to a minute and a half.
+    """
     found = []
     for node in ("node-01", "node-02"):
+        skew = timedelta(milliseconds=draw(st.integers(-90_000, 90_000)))
         for source, pool in (("syslog", KERNEL_LINES), ("applog", APP_LINES)):
             picks = draw(st.lists(st.tuples(st.sampled_from(pool), st.integers(0, 1200)), max_size=8))
             lines = []
             for text, second in sorted(picks, key=lambda pick: pick[1]):
-                at = (START + timedelta(seconds=second)).isoformat()
+                at = (START + timedelta(seconds=second) + skew).isoformat(timespec="milliseconds")
                 host = f"{node} " if source == "syslog" else ""
                 lines.append(f"{at} {host}{text}" if draw(st.booleans()) or source == "syslog" else text)
             end = draw(st.sampled_from(["\n", ""]))
@@ -130,21 +139,76 @@ def test_order_cut_repetition_and_workers_do_not_matter(
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(attempt=attempts(), shift=st.integers(-400_000, 400_000))
 def test_shifting_all_times_shifts_only_times(shipped: RuleSets, attempt: list[tuple[Stream, str]], shift: int) -> None:
-    def shifted(text: str) -> str:
-        def later(match: re.Match[str]) -> str:
-            return (datetime.fromisoformat(match[0]) + timedelta(seconds=shift)).isoformat()
-
-        return re.sub(r"2026-05-04T\d\d:\d\d:\d\d\+00:00", later, text)
-
     base = context()
     moved = base.model_copy(
         update={name: getattr(base, name) + timedelta(seconds=shift) for name in ("started_at", "ended_at")}
     )
     answers = []
-    for where, change in ((base, str), (moved, shifted)):
-        evidence, _ = assemble(where, [p for stream, text in attempt for p in cut(stream, change(text), [], 0)])
+    for where, secs in ((base, 0), (moved, shift)):
+        pieces = [p for stream, text in attempt for p in cut(stream, shifted(text, secs), [], 0)]
+        evidence, _ = assemble(where, pieces)
         answers.append(_timeless(json.loads(diagnose(evidence, shipped).to_json())))
     assert answers[0] == answers[1]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(attempt=attempts(), seed=st.integers(0, 2**32))
+def test_benign_lines_change_only_places_and_counts(
+    shipped: RuleSets, attempt: list[tuple[Stream, str]], seed: int
+) -> None:
+    chance = random.Random(seed)
+    answers = []
+    for change in (lambda _, text: text, lambda stream, text: with_chatter(stream, text, chance)):
+        pieces = [p for stream, text in attempt for p in cut(stream, change(stream, text), [], 0)]
+        answers.append(_placeless(json.loads(answer(pieces, shipped))))
+    assert answers[0] == answers[1]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(attempt=attempts(), skew=st.floats(-1.9, 1.9))
+def test_a_clock_within_the_doubt_turns_no_definite_answer_into_another(
+    shipped: RuleSets, attempt: list[tuple[Stream, str]], skew: float
+) -> None:
+    answers = []
+    for secs in (0.0, skew):
+        moved = [(stream, shifted(text, secs if stream[1] == "node-02" else 0)) for stream, text in attempt]
+        diagnosis = json.loads(answer([p for stream, text in moved for p in cut(stream, text, [], 0)], shipped))
+        if diagnosis["sub_domain"] in {"ambiguous", "insufficient_evidence"}:
+            return
+        answers.append((diagnosis["sub_domain"], {cause["symptom"] for cause in diagnosis["causes"][:1]}))
+    assert answers[0] == answers[1]
+
+
+def shifted(text: str, secs: float) -> str:
+    """The text with every stamp later by `secs`."""
+
+    def later(match: re.Match[str]) -> str:
+        return (datetime.fromisoformat(match[0]) + timedelta(seconds=secs)).isoformat(timespec="milliseconds")
+
+    return re.sub(r"2026-05-04T\d\d:\d\d:\d\d\.\d{3}\+00:00", later, text)
+
+
+def with_chatter(stream: Stream, text: str, chance: random.Random) -> str:
+    """The text with lines that mean nothing before some of those that are stamped, so that no record is torn."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        if line.startswith("2026-") and chance.random() < 0.6:
+            host = f"{stream[1]} " if stream[0] == "syslog" else ""
+            lines.append(f"{line.split(' ', 1)[0]} {host}{chance.choice(CHATTER[stream[0]])}\n")
+        lines.append(line)
+    return "".join(lines)
+
+
+def _placeless(diagnosis: dict[str, object]) -> object:
+    """A diagnosis without what lines that mean nothing may change."""
+
+    def strip(value: object) -> object:
+        if isinstance(value, dict):
+            gone = {"line", "offset", "before", "after", "coverage", "input_digest"}
+            return {key: strip(item) for key, item in value.items() if key not in gone}
+        return [strip(item) for item in value] if isinstance(value, list) else value
+
+    return strip(diagnosis)
 
 
 def _timeless(diagnosis: dict[str, object]) -> object:

@@ -120,11 +120,16 @@ def test_an_empty_file_or_database_has_no_tables_to_read(store_url: str, tmp_pat
     assert "has no tables of this program yet" in refusal(store_url, read_only=True)
 
 
-def test_an_older_revision_is_brought_up_by_who_writes(
-    store: Store, store_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("attribution.store.migrate._head", lambda: "r0002")
+def test_an_older_revision_is_brought_up_by_who_writes(store: Store, store_url: str) -> None:
+    with store.write() as connection:
+        for table in reversed(metadata.sorted_tables):
+            if table.name.startswith("watch_"):
+                table.drop(connection)
+        connection.execute(text("UPDATE alembic_version SET version_num = 'r0001'"))
     assert "was last written by an older version" in refusal(store_url, read_only=True)
+    open_store(store_url).close()
+    with store.read() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
 
 
 def test_sqlite_keeps_what_it_acknowledged(tmp_path: Path) -> None:

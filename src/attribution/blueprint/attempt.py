@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from attribution.contracts.context import ExecutionContext
-from attribution.contracts.observation import Window
+from attribution.contracts.observation import Observation, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,17 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt. `origin` says where it was found, in words for people."""
+    """One attempt. `origin` says where it was found, in words for people.
+
+    `evidence` is what the connector that found it, `found_by`, was told of it on the way, such as scheduler records.
+    It is submitted before anything else is collected.
+    """
 
     context: ExecutionContext
     origin: str
     bundle: Bundle | None = None
+    evidence: tuple[Observation, ...] = ()
+    found_by: str = "context"
 
     @property
     def identity(self) -> tuple[str | None, str | None, str, int]:
@@ -68,7 +74,7 @@ class Query:
 
     def wants(self, context: ExecutionContext) -> bool:
         """Whether an attempt is one of those asked for. One that does not say where or when it ran may be."""
-        if self.job is not None and self.job not in {context.workload_id, *context.scheduler_ids.values()}:
+        if self.job is not None and self.job not in _job_ids(context):
             return False
         if self.workload is not None and self.workload not in {context.workload_id, context.name}:
             return False
@@ -88,6 +94,11 @@ class Query:
             "end": self.end and _written(self.end),
         }
         return ", ".join(f"{name} {value}" for name, value in said.items() if value is not None)
+
+
+def _job_ids(context: ExecutionContext) -> set[str]:
+    """What the job is known by. The index of a task within its array is no id: `--job 2` is not every third task."""
+    return {context.workload_id, *(value for key, value in context.scheduler_ids.items() if key != "array_task")}
 
 
 def _written(at: datetime) -> str:

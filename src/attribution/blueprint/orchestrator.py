@@ -4,7 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -13,12 +13,14 @@ from attribution.blueprint.attempt import Attempt, Found, Query, Unusable, asked
 from attribution.blueprint.collection import Collectors, Ended, collect
 from attribution.blueprint.connectors.base import DEADLINE, Connector, ConnectorError, ContextConnector, Sink
 from attribution.blueprint.deadline import Deadline
+from attribution.blueprint.delivery import Deliverer
 from attribution.blueprint.ledger import Item, Ledger
+from attribution.blueprint.progress import Progress
 from attribution.blueprint.submission import Patience, Submission
 from attribution.blueprint.workers import Workers
 from attribution.client.client import AttributionClient, BatchLimits
 from attribution.client.errors import ServiceError, ServiceProblem
-from attribution.client.retry import Retries
+from attribution.client.retry import NO_RETRIES, Retries
 from attribution.contracts.context import ExecutionContext, Node
 from attribution.contracts.errors import AttributionError, ConfigurationError, Place, Problem
 from attribution.contracts.exchange import CatalogSnapshot
@@ -29,6 +31,7 @@ from attribution.contracts.vocabulary import Status
 
 _NO_SESSION = 404
 _POLL_SECS = 0.5
+_PROGRESS_SECS = 30.0
 
 
 class Failed(Enum):
@@ -93,7 +96,8 @@ class Orchestrator:
     """One run over all attempts that a query wants, several at once, written in the order in which they are found.
 
     `tell` is called with one sentence about each thing that went wrong; nothing of that stops the other attempts.
-    `spare` prints the results that no sink of `parts` took.
+    `spare` prints the results that no sink of `parts` took. A sink that fails is tried again as `deliveries` say.
+    With `ends_sessions` the Service may forget the evidence of an attempt once it is diagnosed.
     """
 
     def __init__(
@@ -107,6 +111,9 @@ class Orchestrator:
         retries: Retries = Retries(),  # noqa: B008  frozen
         limits: BatchLimits = BatchLimits(),  # noqa: B008  frozen
         spare: Sink[Any] | None = None,
+        deliveries: Retries = NO_RETRIES,
+        progress: Progress | None = None,
+        ends_sessions: bool = False,
     ) -> None:
         self._client = client
         self._parts = parts
@@ -115,6 +122,9 @@ class Orchestrator:
         self._added = {"cluster": cluster, "tenant": tenant}
         self._limits = limits
         self._spare = spare
+        self._deliverer = Deliverer(deliveries)
+        self._progress = progress or Progress(_PROGRESS_SECS)
+        self._ends_sessions = ends_sessions
         self._patience = Patience(retries)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
@@ -152,7 +162,7 @@ class Orchestrator:
                 if found.is_failure:
                     summary.failures.append(Failed.EVIDENCE)
                 continue
-            attempt = self._enriched(found)
+            attempt = self.enriched(found)
             before = origins.get(attempt.identity)
             if before is not None:
                 self._tell(f"{attempt.origin}: is the same attempt as {before} ({attempt.label}); it is not looked at")
@@ -165,13 +175,14 @@ class Orchestrator:
     def _discovered(self, query: Query) -> Iterator[Found]:
         for name, connector in self._parts.contexts.items():
             try:
-                yield from connector.discover(query)
+                for found in connector.discover(query):
+                    yield replace(found, found_by=name) if isinstance(found, Attempt) else found
             except ConnectorError as error:
                 yield Unusable(name, str(error))
             except Exception as error:  # a connector that fails never stops the run
                 yield Unusable(name, f"failed: {_words(error)}")
 
-    def _enriched(self, attempt: Attempt) -> Attempt:
+    def enriched(self, attempt: Attempt) -> Attempt:
         """The attempt with the cluster and tenant of the settings, where its context does not say them."""
         context = attempt.context
         added = {name: value for name, value in self._added.items() if value and getattr(context, name) is None}
@@ -187,12 +198,19 @@ class Orchestrator:
         if deadline.halted():
             remedy = "give more time with --deadline-secs, or ask for fewer attempts"
             raise AttemptError(Failed.UNAVAILABLE, f"was not begun before the deadline ({remedy})")
+        self._progress.begin(attempt)
         try:
             return self._diagnosed(attempt, deadline)
         except ServiceProblem as problem:
             if problem.status != _NO_SESSION:
                 raise
-        return self._diagnosed(attempt, deadline)
+            return self._diagnosed(attempt, deadline)
+        finally:
+            self._progress.end(attempt)
+
+    def stop(self) -> None:
+        """End what is being collected now. What comes of it is not whole, and not to be used."""
+        self._stopped.set()
 
     def _diagnosed(self, attempt: Attempt, deadline: Deadline) -> AttributionBlueprintResult:
         plan = self._collection_plan(deadline)
@@ -202,11 +220,15 @@ class Orchestrator:
         session = opened.attributor_id
         submission = Submission(self._client, session, ledger, self._limits, self._patience)
         seen = _Seen()
+        for observation in attempt.evidence:
+            seen.note(observation)
+            submission.add(Item(attempt.found_by, observation), self._patience.retries(_sending_secs(deadline)))
         with closing(collect(self._parts.collectors, attempt, plan, deadline, self._stopped)) as events:
             for event in events:
                 items = [event] if isinstance(event, Item) else self._undelivered(event, context, ledger)
                 for item in items:
                     seen.note(item.observation)
+                    self._progress.saw(attempt, item.observation)
                     submission.add(item, self._patience.retries(_sending_secs(deadline)))
         submission.flush(self._patience.retries(_sending_secs(deadline)))
         submission.mark_damage(self._patience.retries(_sending_secs(deadline)))
@@ -214,6 +236,8 @@ class Orchestrator:
             context = context.model_copy(update={"nodes": nodes, "inferred": (*context.inferred, "nodes")})
             self._called(lambda retries: self._client.open(context, retries), deadline)
         diagnosis = self._called(lambda retries: self._client.attribution(session, retries), deadline).diagnosis
+        if self._ends_sessions:
+            self._end(session)
         return AttributionBlueprintResult(
             terminal_state=diagnosis.terminal_state,
             sub_domain=diagnosis.sub_domain,
@@ -221,6 +245,11 @@ class Orchestrator:
             diagnosis=diagnosis,
             connector_reports=ledger.reports(diagnosis.coverage),
         )
+
+    def _end(self, session: str) -> None:
+        """Let the Service forget a session. One that it does not forget now ends by itself when it is idle."""
+        with suppress(ServiceError):
+            self._client.end(session)
 
     def _called(self, call: Callable[[Retries], Any], deadline: Deadline) -> Any:
         """A call that the attempt cannot do without, within the time that is left."""
@@ -264,8 +293,9 @@ class Orchestrator:
 
     def _finish(self, attempt: Attempt, future: "Future[AttributionBlueprintResult]", summary: Summary) -> None:
         """Wait for one attempt and give its result to every sink."""
-        while not wait([future], _POLL_SECS).done:
-            pass  # a signal that comes just before a wait without end would be seen only after it
+        while not wait([future], _POLL_SECS).done:  # a signal just before a wait without end would be seen after it
+            for sentence in self._progress.due():
+                self._tell(sentence)
         try:
             result = future.result()
         except AttemptError as error:
@@ -290,7 +320,7 @@ class Orchestrator:
     ) -> bool:
         """Whether a sink took the result."""
         try:
-            sink.write(result, lambda: self._catalog(result.diagnosis.catalog.digest))
+            self._deliverer.deliver(name, sink, result, lambda: self.catalog(result.diagnosis.catalog.digest))
         except BrokenPipeError:  # the reader of stdout has seen enough
             raise
         except Exception as error:  # a sink that fails keeps nothing from the others
@@ -299,7 +329,7 @@ class Orchestrator:
             return False
         return True
 
-    def _catalog(self, digest: str) -> CatalogSnapshot:
+    def catalog(self, digest: str) -> CatalogSnapshot:
         """What the Service says of its rules, asked for once for each catalog."""
         if digest not in self._catalogs:
             self._catalogs[digest] = self._client.catalog(self._patience.retries(None))

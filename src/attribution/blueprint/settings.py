@@ -9,6 +9,7 @@ from pydantic import Field, create_model, field_validator
 
 from attribution.blueprint.connectors.base import Connector, Kind
 from attribution.blueprint.connectors.registry import Registry
+from attribution.blueprint.watching.settings import WatchSettings
 from attribution.client.client import BatchLimits
 from attribution.client.retry import Retries
 from attribution.configuration.layers import Origins, load
@@ -58,7 +59,16 @@ class BlueprintSettings(Strict):
     deadline_secs: float | None = Field(
         default=None, gt=0, description="give the best answer within this time, counted from when the Service is ready"
     )
+    delivery_retry_secs: float = Field(
+        default=10.0, ge=0, description="how long a single run offers a result again to a sink that fails"
+    )
     service: Endpoint = Endpoint()
+    watch: WatchSettings = WatchSettings()
+
+    @property
+    def deliveries(self) -> Retries:
+        """How often a single run offers a result to a sink, which only time limits."""
+        return Retries(times=1_000_000, total_secs=self.delivery_retry_secs)
 
 
 def settings_model(registry: Registry) -> type[BlueprintSettings]:

@@ -30,7 +30,7 @@ _LIST = "see: attribution rules list"
 _MAX_WORD = 64
 """Columns of an unknown word that are told again; no longer one is near to a known one."""
 
-_ERROR_CODE = re.compile(r"[BCDKPRTV]\d{3}", re.IGNORECASE)
+_ERROR_CODE = re.compile(r"[ABCDKPRTV]\d{3}", re.IGNORECASE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -30,12 +30,12 @@ def state_folder() -> Path:
         raise ConfigurationError([problem]) from None
 
 
-def bound(host: str, port: int, origins: Origins, guard: str | None) -> socket.socket:
+def bound(host: str, port: int, origins: Origins, guard: str | None, flag: str = "--port") -> socket.socket:
     """A socket bound to an address, on which nobody can connect yet.
 
     `guard` says what to set before others than this machine may reach it; None if it is set. `origins` says where
-    `host` and `port` come from. Raises ConfigurationError: V006 the address is unknown or taken, V007 it is not
-    loopback and unguarded.
+    `host` and `port` come from, `flag` sets the port. Raises ConfigurationError: V006 the address is unknown or taken,
+    V007 it is not loopback and unguarded.
     """
     host_place, port_place = Place(origins.get("host", "host")), Place(origins.get("port", "port"))
     host = host.strip("[]")
@@ -55,14 +55,14 @@ def bound(host: str, port: int, origins: Origins, guard: str | None) -> socket.s
         listener.bind(address)
     except OSError as error:
         listener.close()
-        raise cannot_listen(port_place, host, port, error) from None
+        raise cannot_listen(port_place, host, port, error, flag) from None
     return listener
 
 
-def cannot_listen(place: Place, host: str, port: int, error: OSError) -> ConfigurationError:
+def cannot_listen(place: Place, host: str, port: int, error: OSError, flag: str = "--port") -> ConfigurationError:
     """V006: the system refuses the address, or another program took it first."""
     message = f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}"
-    return ConfigurationError([Problem(place, "V006", message, "choose another with --port, or 0 for a free one")])
+    return ConfigurationError([Problem(place, "V006", message, f"choose another with {flag}, or 0 for a free one")])
 
 
 def _is_loopback(address: str) -> bool:

@@ -1,4 +1,4 @@
-"""`attribution run`: the Blueprint, once, over the attempts that are found or asked for."""
+"""`attribution run`: the Blueprint, over the attempts that are found or asked for, once or for good."""
 
 import argparse
 import logging
@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -22,6 +22,7 @@ from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.hostlist import HostlistError, expand
 from attribution.blueprint.orchestrator import Failed, Orchestrator, Parts, Summary
 from attribution.blueprint.settings import BlueprintSettings, Endpoint, configured, load_settings, settings_model
+from attribution.cli import watch
 from attribution.cli.main import EXIT_EVIDENCE, EXIT_INTERNAL, EXIT_UNAVAILABLE
 from attribution.client.client import AttributionClient
 from attribution.client.errors import ServiceError
@@ -37,6 +38,7 @@ _EXIT = {Failed.EVIDENCE: EXIT_EVIDENCE, Failed.UNAVAILABLE: EXIT_UNAVAILABLE, F
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of the command, among them one for each setting of each connector that is installed."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings as YAML; variables and flags go over it")
+    parser.add_argument("--watch", action="store_true", help="stay, and diagnose each attempt once soon after it ended")
     parser.add_argument("--job", metavar="ID", help="only this job, by the scheduler's id or the workload's")
     parser.add_argument("--workload", metavar="NAME", help="only this workload, by its id or name")
     parser.add_argument("--nodes", metavar="LIST", help="only what ran on these nodes, such as node-[01-04],node-07")
@@ -70,12 +72,23 @@ def run(options: argparse.Namespace) -> int:
             print(line)
         return 0
     signal.signal(signal.SIGTERM, _terminated)
-    with closing(_parts(settings, registry)) as parts:
+    if options.watch and query.is_narrow:
+        remedy = "leave out --watch, or --job, --workload, --nodes, --start and --end"
+        raise ConfigurationError(
+            [Problem(Place("--watch"), "P008", "takes all there is, not what is asked for", remedy)]
+        )
+    with closing(parts_of(settings, registry)) as parts:
         if not options.check:  # a check tells of everything; a run begins nothing that it cannot finish
             _require_attempts(parts, query)
             parts.open()
-        with _client(settings, options.rules) as client:
-            return _check(client, parts) if options.check else _run(client, parts, settings, query)
+        with ExitStack() as stack:
+            prepared = stack.enter_context(watch.prepared(settings, origins)) if options.watch else None
+            client = stack.enter_context(_client(settings, options.rules))
+            if options.check:
+                return _check(client, parts)
+            if prepared is not None:
+                return watch.run(prepared, client, parts, settings)
+            return _run(client, parts, settings, query)
 
 
 def _run(client: AttributionClient, parts: Parts, settings: BlueprintSettings, query: Query) -> int:
@@ -90,6 +103,7 @@ def _run(client: AttributionClient, parts: Parts, settings: BlueprintSettings, q
         retries=settings.service.retries,
         limits=settings.service.limits,
         spare=Stdout(StdoutSettings(format=Form.JSON)),
+        deliveries=settings.deliveries,
     )
     return _ended(orchestrator.run(query, Deadline.after(settings.deadline_secs)), query)
 
@@ -108,7 +122,7 @@ def _flags(options: argparse.Namespace) -> Mapping[str, str]:
     return flags if options.format is None else {"sinks.stdout.format": options.format, **flags}
 
 
-def _parts(settings: BlueprintSettings, registry: Registry) -> Parts:
+def parts_of(settings: BlueprintSettings, registry: Registry) -> Parts:
     """The connectors that are configured; without one that finds attempts, the query says what to look at."""
     found = {kind: configured(settings, registry, kind) for kind in Kind}
     contexts = found[Kind.CONTEXT] or {"context": AdHoc(AdHocSettings())}

@@ -1,6 +1,7 @@
 """What each error code means and what to do about it. A code never changes its meaning."""
 
 FAMILIES = {
+    "A": "measures of accuracy",
     "B": "evidence bundles",
     "C": "the command line",
     "D": "documents: rule files, contexts, settings",
@@ -13,6 +14,10 @@ FAMILIES = {
 """The first letter of a code, and what it is about."""
 
 CODES = {
+    "A001": ("A folder holds nothing to measure, or does not exist.", "Give a folder of labelled cases or of scenarios."),
+    "A002": ("A label cannot be read.", "Check its permissions, and that it is UTF-8."),
+    "A003": ("A requirement is not understood.", "Write a figure, >= or <=, and a share: accepted>=0.95."),
+    "A004": ("A limit of the measure makes no sense.", "Give the number that is asked for."),
     "B001": ("The path does not exist.", "Check the path; a relative one counts from the working folder."),
     "B002": ("The path is neither a file nor a folder.", "Give a folder, a log file or a tar archive."),
     "B003": ("A file or folder cannot be read.", "Check its permissions and the disk it is on."),
@@ -49,7 +54,8 @@ CODES = {
     "P004": ("The span ends before it starts.", "Give the earlier time to --start."),
     "P005": ("A flag works only where the Service runs within the process.", "Leave it out, or leave out the Service's address."),
     "P006": ("Nothing says where attempts are to be found.", "Name bundles, or nodes with a span of time, or configure a connector."),
-    "P007": ("A connector cannot be used.", "Put its settings right; `attribution run --check` tries all of them."),
+    "P007": ("A connector cannot be used.", "Put its settings right; `attribution doctor` tries all of them."),
+    "P008": ("Two flags of a run do not go together.", "Leave out one of them."),
     "R001": ("A rule file cannot be read or imported, or a folder has no rules.", "Put right what is named."),
     "R002": ("Two rules have one id or name.", "Rename one; numbers from 900 on are never shipped ones."),
     "R003": ("A rule names a symptom that is not registered.", "Define it under `symptom:`, or in a symptoms file."),

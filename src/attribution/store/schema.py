@@ -232,5 +232,85 @@ catalogs = Table(
     PrimaryKeyConstraint("digest", name="catalogs_key"),
 )
 
+watch_attempts = Table(
+    "watch_attempts",
+    metadata,
+    Column("key", String(32), nullable=False),  # names tenant, cluster, workload and attempt
+    Column("tenant", Name, nullable=False),
+    Column("cluster", Name),
+    Column("workload_id", Name, nullable=False),
+    Column("attempt", Whole, nullable=False),
+    Column("origin", AnyText, nullable=False),
+    Column("digest", String(32), nullable=False),  # of the document
+    Column("raw_size", BigInteger, nullable=False),
+    Column("document", LargeBinary, nullable=False),  # what is needed to work on it; empty once it is diagnosed
+    Column("state", String(16), nullable=False),
+    Column("ready_at", UtcTime, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("losses", Integer, nullable=False),  # workers that vanished with it
+    Column("reason", AnyText),
+    Column("lease", String(64)),
+    Column("lease_until", UtcTime),
+    Column("found_at", UtcTime, nullable=False),
+    Column("seen_at", UtcTime, nullable=False),
+    Column("changed_at", UtcTime, nullable=False),
+    PrimaryKeyConstraint("key", name="watch_attempts_key"),
+    Index("watch_attempts_ready", "state", "ready_at", "key"),
+    Index("watch_attempts_seen", "state", "seen_at"),
+    Index("watch_attempts_lease", "lease"),
+)
+
+
+def _of_watched(table: str) -> Column[str]:
+    parent = ForeignKey("watch_attempts.key", ondelete="CASCADE", name=f"{table}_attempt")
+    return Column("key", String(32), parent, nullable=False)
+
+
+watch_results = Table(
+    "watch_results",
+    metadata,
+    _of_watched("watch_results"),
+    Column("raw_size", BigInteger, nullable=False),
+    Column("document", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("key", name="watch_results_key"),
+)
+
+watch_deliveries = Table(
+    "watch_deliveries",
+    metadata,
+    _of_watched("watch_deliveries"),
+    Column("sink", Name, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("ready_at", UtcTime, nullable=False),
+    Column("tries", Integer, nullable=False),
+    Column("reason", AnyText),
+    Column("lease", String(64)),
+    Column("lease_until", UtcTime),
+    Column("made_at", UtcTime, nullable=False),
+    Column("changed_at", UtcTime, nullable=False),
+    PrimaryKeyConstraint("key", "sink", name="watch_deliveries_key"),
+    Index("watch_deliveries_ready", "state", "ready_at", "key"),
+    Index("watch_deliveries_lease", "lease"),
+)
+
+watch_marks = Table(
+    "watch_marks",
+    metadata,
+    Column("name", String(32), nullable=False),  # names a context connector with its settings
+    Column("until", UtcTime, nullable=False),  # how far it was asked without an error
+    PrimaryKeyConstraint("name", name="watch_marks_key"),
+)
+
+watch_memory = Table(
+    "watch_memory",
+    metadata,
+    Column("owner", String(32), nullable=False),  # names a context connector with its settings
+    Column("key", Name, nullable=False),
+    Column("value", AnyText, nullable=False),
+    Column("until", UtcTime, nullable=False),
+    PrimaryKeyConstraint("owner", "key", name="watch_memory_key"),
+    Index("watch_memory_until", "until"),
+)
+
 CHILDREN = (result_documents, result_nodes, result_causes, result_symptoms, result_evidence, result_reports)
 """Tables whose rows belong to one result and are replaced with it."""

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from attribution.blueprint.attempt import Attempt, Found, Query
 from attribution.contracts.base import Strict
@@ -40,6 +40,37 @@ class ConnectorError(Exception):
     """A connector cannot do its work. The message is one sentence that fits after the connector's name."""
 
 
+class SinkBusy(ConnectorError):
+    """A sink cannot take a result now. `wait_secs` is how long it asks to be left alone, if it says so."""
+
+    def __init__(self, message: str, wait_secs: float | None = None) -> None:
+        self.wait_secs = wait_secs
+        super().__init__(message)
+
+
+class SinkRefused(ConnectorError):
+    """A sink will never take this result; trying again is of no use."""
+
+
+class Memory(Protocol):
+    """Texts by key that `attribution run --watch` keeps for one connector, from round to round and across restarts.
+
+    Several watchers of one store share it. A key has at most 160 characters, a value at most 64 KiB.
+    """
+
+    def get(self, key: str) -> str | None:
+        """The value of a key; None if there is none, or if its time is over."""
+
+    def put(self, key: str, value: str, keep_secs: float) -> None:
+        """Keep a value for so long, in place of the one before."""
+
+    def items(self, prefix: str = "") -> Iterator[tuple[str, str]]:
+        """Keys that begin so, in order, each with its value."""
+
+    def forget(self, key: str) -> None:
+        """Keep the value no longer."""
+
+
 class Connector(ABC, Generic[S]):
     """What all kinds have in common. Every field of `Settings` has a description and, if at all possible, a default."""
 
@@ -64,11 +95,24 @@ class Connector(ABC, Generic[S]):
     def close(self) -> None:
         """Give back what is held open."""
 
+    def programs(self) -> tuple[str, ...]:
+        """The programs that the connector starts, by name or path; `attribution doctor` looks for them."""
+        return ()
+
 
 class ContextConnector(Connector[S]):
     """Finds attempts."""
 
     kind = Kind.CONTEXT
+    is_windowed: ClassVar[bool] = True
+    """Whether `--watch` asks for what ran since the last round. If not, it asks for all there is, every time."""
+
+    def observe(self, memory: Memory) -> None:
+        """Look at what can be seen only while it lives, such as which node a pod is on, and keep it in `memory`.
+
+        `--watch` calls this at the begin of each round, before `discover`, which may read what is kept. A run without
+        `--watch` never does. Raises ConnectorError, which is told and stops nothing.
+        """
 
     @abstractmethod
     def discover(self, query: Query) -> Iterator[Found]:
@@ -114,9 +158,15 @@ class Sink(Connector[S]):
 
     kind = Kind.SINKS
 
+    def wants(self, result: AttributionBlueprintResult) -> bool:
+        """Whether this sink takes such results at all; one that it does not want counts as done."""
+        return True
+
     @abstractmethod
     def write(self, result: AttributionBlueprintResult, catalog: Callable[[], CatalogSnapshot]) -> None:
         """Take one result; the same attempt again replaces what was written before, where that can be.
 
-        `catalog` asks the Service for the rules that made the diagnosis. Raises ConnectorError.
+        `catalog` asks the Service for the rules that made the diagnosis. A sink tries once: what it raises is tried
+        again by whoever calls, with growing waits, or as a SinkBusy asks; a SinkRefused is final. Raises
+        ConnectorError.
         """

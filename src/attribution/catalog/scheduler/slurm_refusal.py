@@ -62,7 +62,7 @@ _ENDED = ("already completing", "already completed", "job has been revoked", "al
         "SLURM_NODES_UNAVAILABLE",
         "SLURM_CONTROLLER_UNREACHABLE",
         "SLURM_STEP_WAITING",
-        "STEP_ABORTED",
+        "STEP_NOT_CREATED",
     ),
     printed_by=PrintedBy("Slurm", ">=2.6", "srun, sbatch and salloc with the texts of slurm_errno.c"),
     sources=(Source.APPLOG, Source.SCHEDULER),
@@ -80,7 +80,7 @@ def slurm_refusal(match: Match) -> Iterator[Finding]:
     if match["what"] == "Job step creation temporarily disabled":
         symptom = "SLURM_STEP_WAITING"
     elif any(text in lowered for text in _ENDED):
-        symptom = "STEP_ABORTED"
+        symptom = "STEP_NOT_CREATED"
     elif any(text in lowered for text in _CONTROLLER):
         symptom = "SLURM_CONTROLLER_UNREACHABLE"
     elif any(text in lowered for text in _LIMITS):
@@ -127,7 +127,7 @@ CASES = """
   given: |
     node-01 +0.0s applog | srun: error: Unable to create step for job 81234: Job/step already completing or completed
   expect: |
-    node-01 +0.0s STEP_ABORTED job=81234
+    node-01 +0.0s STEP_NOT_CREATED job=81234
 - name: the step was created after all
   because: nothing was refused
   given: |

@@ -83,15 +83,25 @@ def _mismatch(events: Sequence[Event], least: int) -> Iterator[EventDecision]:
         for member, said in sorted(members.items(), key=lambda item: int(item[0])):
             calls.setdefault(_variant(said[0]), []).append(member)
         if _differ(tuple(calls)):
-            parts = tuple(event for said in members.values() for event in said)
-            yield Derive(
-                "COLLECTIVE_MISMATCH",
-                parts,
-                "ranks of one process group wait in different operations at one sequence number",
-                fields={"seq": str(number), "calls": "; ".join(_call(v, ranks) for v, ranks in sorted(calls.items()))},
-                absorbs=False,
-            )
+            told = "; ".join(_call(variant, ranks) for variant, ranks in sorted(calls.items()))
+            for side in _sides(calls, members):
+                yield Derive(
+                    "COLLECTIVE_MISMATCH",
+                    side,
+                    "ranks of one process group wait in different operations at one sequence number",
+                    fields={"seq": str(number), "calls": told},
+                    absorbs=False,
+                )
             return
+
+
+def _sides(
+    calls: Mapping[Variant, Sequence[str]], members: Mapping[str, Sequence[Event]]
+) -> Iterator[tuple[Event, ...]]:
+    """The events of each call that no majority made: those few are out of step, or all are where there is none."""
+    for _, ranks in sorted(calls.items()):
+        if 2 * len(ranks) <= len(members):
+            yield tuple(event for rank in ranks for event in members[rank])
 
 
 def _variant(event: Event) -> Variant:
@@ -120,6 +130,7 @@ CASES = r"""
     node-01.rank1 +0.9s NCCL_WATCHDOG_TIMEOUT group_rank=1 seq=3122 op=_ALLGATHER_BASE numel_in=262712309 numel_out=525423605
   expect: |
     derive node-01.rank0 +0.0s COLLECTIVE_MISMATCH seq=3122
+    derive node-01.rank1 +0.9s COLLECTIVE_MISMATCH seq=3122
 - name: two operations in a named group, early
   given: |
     node-01 +0.0s applog | [rank4]:[E101 00:00:00.1 ProcessGroupNCCL.cpp:632] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=3, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, Timeout(ms)=600000) ran for 600038 milliseconds before timing out.
@@ -130,6 +141,15 @@ CASES = r"""
     annotate node-01.rank4 +0.0s NCCL_WATCHDOG_TIMEOUT pg=7 last_enqueued=3
     annotate node-01.rank5 +0.0s NCCL_WATCHDOG_TIMEOUT pg=7 last_enqueued=3
     derive node-01.rank4 +0.0s COLLECTIVE_MISMATCH seq=3
+    derive node-01.rank5 +0.0s COLLECTIVE_MISMATCH seq=3
+- name: one rank against three
+  given: |
+    node-01.rank0 +0.0s NCCL_WATCHDOG_TIMEOUT group_rank=0 seq=57 op=ALLREDUCE numel_in=8
+    node-01.rank1 +0.0s NCCL_WATCHDOG_TIMEOUT group_rank=1 seq=57 op=ALLREDUCE numel_in=8
+    node-02.rank2 +0.3s NCCL_WATCHDOG_TIMEOUT group_rank=2 seq=57 op=BROADCAST numel_in=1
+    node-02.rank3 +0.4s NCCL_WATCHDOG_TIMEOUT group_rank=3 seq=57 op=ALLREDUCE numel_in=8
+  expect: |
+    derive node-02.rank2 +0.3s COLLECTIVE_MISMATCH seq=57
 - name: one rank is behind
   because: different numbers do not show that the ranks took different paths
   given: |

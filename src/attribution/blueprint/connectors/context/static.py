@@ -47,6 +47,7 @@ class StaticContexts(ContextConnector[StaticSettings]):
     """Finds the attempts of bundles, in the order of the settings and of their names, then those of the files."""
 
     Settings = StaticSettings
+    is_windowed = False  # what is written down late ran long before
 
     def check(self) -> str:
         """Read the first attempt that is written down."""

@@ -1,0 +1,1 @@
+"""How often the engine is right: labelled evidence in, figures out."""
