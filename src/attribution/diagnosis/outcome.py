@@ -61,10 +61,10 @@ def scheduler_state(context: ExecutionContext) -> TerminalState | None:
 
 def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], active: Sequence[Symptom]) -> TerminalState:
     """How the attempt ended, by the written order of precedence of the taxonomy."""
-    said = scheduler_state(context)
+    said = scheduler_state(context) or _recorded(symptoms)
     if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
-    proven = {s.type.terminal_state for s in symptoms if _proves(s)}
+    proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
     own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
     for state in _TAKEN_BY_SCHEDULER:
@@ -82,6 +82,13 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     if context.exit_code == 0:
         return TerminalState.COMPLETED
     return _from_logs(active, claimed, proven)
+
+
+def _recorded(symptoms: Sequence[Symptom]) -> TerminalState | None:
+    """A good end that the scheduler's own records tell, where none of them tells of another."""
+    recorded = [s for s in symptoms if any(event.key.source is Source.SCHEDULER for event in s.events)]
+    states = {s.type.terminal_state for s in recorded} - {None, TerminalState.RUNNING}
+    return TerminalState.COMPLETED if states == {TerminalState.COMPLETED} else None
 
 
 def _proves(symptom: Symptom) -> bool:
@@ -117,12 +124,18 @@ class Outcome:
         return state in STATES_WITHOUT_BLAME and self.sub_domain is SubDomain.SCHEDULER
 
 
-def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom]) -> Outcome:
-    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous."""
+def decide_outcome(
+    state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom], *, job_seen: bool = True
+) -> Outcome:
+    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous.
+
+    `job_seen` says whether anything of the job itself was examined; where only a node was, its troubles are all there
+    is to name.
+    """
     if state is TerminalState.COMPLETED:
         return Outcome(SubDomain.NONE, (), "the attempt completed")
     # What never ends a job by itself can explain something else, but is not named.
-    roots = [root for root in roots if root.type.ends_job != "no"]
+    roots = [root for root in roots if root.type.ends_job != "no" or not job_seen]
     if not roots:
         seen = any(s.type.role is Role.EFFECT for s in active)
         reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"
@@ -132,12 +145,23 @@ def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Seque
         where = f" on {earlier.node}" if earlier.node else ""
         reason = f"{earlier.type.meaning}{where} came provably before every cause that is left"
         return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
+    ending = _unexplained_end(roots, active)
+    if ending is not None:
+        reason = f"jobs often survive {roots[0].type.meaning}, and it explains nothing of {ending.type.meaning}"
+        return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
     places = {_sub_domain(root) for root in roots}
     if len(places) == 1:
         confidence = Confidence.SINGLE if len(roots) == 1 else Confidence.COMPOUND
         reason = "one cause is left" if len(roots) == 1 else f"{len(roots)} causes are left, all of one kind"
         return Outcome(places.pop(), tuple((root, confidence) for root in roots), reason)
     return _of_several(roots)
+
+
+def _unexplained_end(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:
+    """What usually ends a job and nothing explains, where all roots are such as jobs often survive."""
+    if any(root.type.ends_job in ENDS_JOB[:2] for root in roots):
+        return None
+    return next((s for s in active if s.type.role is Role.EFFECT and s.type.ends_job in ENDS_JOB[:2]), None)
 
 
 def _trouble_before(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:

@@ -18,6 +18,7 @@ from attribution.extraction.clock import ClockRules
 from attribution.extraction.conditions import Above, Below, Blank, Condition, Equal, Increase, Span, find
 from attribution.extraction.envelopes import explode_loki
 from attribution.extraction.flood import Limits
+from attribution.extraction.records.reading import TELLERS, scan_records, teller_of
 from attribution.extraction.ruleset import RuleSets
 from attribution.extraction.scanner import Scan, scan_stream
 from attribution.extraction.series import Identity, Series, host_of, merge, read_series
@@ -92,6 +93,9 @@ def _scan_all(
 
     def one(stream: EvidenceStream) -> Scan:
         clock = ClockRules.of(stream.clock, evidence.context)
+        tell = teller_of(stream)
+        if tell is not None:
+            return scan_records(stream, tell, rules[stream.key.source], clock, names, limits)
         readable = _as_lines(stream)
         if readable is None:
             return Scan()
@@ -140,7 +144,7 @@ def _host_label(labels: Mapping[str, str]) -> str | None:
 
 def _report(stream: EvidenceStream, scan: Scan) -> StreamReport:
     status, reason, tally = stream.status, stream.reason, scan.tally
-    if stream.format not in LINE_FORMATS | {Format.RAW_LOKI_STREAMS}:
+    if stream.format not in LINE_FORMATS | TELLERS.keys() | {Format.RAW_LOKI_STREAMS}:
         status, reason = Status.SKIPPED, reason or f"the format {stream.format.value} is not examined by this version"
     elif tally.damage:
         status = Status.PARTIAL if tally.bytes else Status.ERROR

@@ -36,7 +36,8 @@ def slurm_other_jobs(view: EventView) -> Iterator[EventDecision]:
     for event in view.of(*_OF_A_JOB) if jobs else ():
         named = _ID.match(event.get("job") or event.get("step") or "")
         if named and named[0] not in jobs:
-            yield SetContext(event, "it names another job")
+            well = event.symptom == "SCHEDULER_COMPLETED"  # how another job ended well says nothing of this one
+            yield SetContext(event, "it names another job", out_of_window=well)
     for event in view.of(*_OF_A_NODE) if nodes else ():
         cluster_wide = event.key.source is Source.SCHEDULER and event.key.stream != "context"
         if cluster_wide and event.node is not None and event.node != event.key.node and event.node not in nodes:
@@ -60,7 +61,7 @@ CASES = """
     node-01 +1.0s scheduler | error: Nodes node-09 not responding, setting DOWN
     node-01 +2.0s scheduler | error: Nodes node-02 not responding, setting DOWN
   expect: |
-    context node-01 +0.0s SCHEDULER_CANCELLED job=81235
+    context - +0.0s SCHEDULER_CANCELLED job=81235
     context node-09 +1.0s SLURM_NODE_DOWN
 - name: a step of another job on the same node
   context: {scheduler_ids: {job: '81234'}, nodes: [{name: node-01}]}
