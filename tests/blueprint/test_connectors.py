@@ -40,7 +40,15 @@ SHIPPED = {
 
 def test_the_shipped_connectors_are_found() -> None:
     """Each of them has a test of its kind below."""
-    assert sorted(name for _, name in SHIPPED) == ["database", "local_files", "slurm", "static", "stdout"]
+    assert sorted(name for _, name in SHIPPED) == [
+        "database",
+        "local_files",
+        "slack",
+        "slurm",
+        "static",
+        "stdout",
+        "webhook",
+    ]
     assert find_connectors().broken == {}
 
 

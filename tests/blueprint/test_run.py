@@ -187,7 +187,8 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
         (["--config", "slurm.yaml"], "slurm.yaml:1:11: P001 has the connector `slurm` in `context`, which is not "
          "installed (installed: static; others come with packages that declare them)"),
         (["--config", "pattern.yaml"], "pattern.yaml:4:26: D014 has a wrong `logs.local_files.files.0.path`: has the "
-         "placeholder `{host}`; known: {workload_id}, {job_id}, {array_job_id}, {array_task_id}, {step}, {attempt}, {name}, {user}, {node}, {rank}, {stream}"),
+         "placeholder `{host}`; known: {workload_id}, {job_id}, {array_job_id}, "
+         "{array_task_id}, {step}, {attempt}, {name}, {user}, {node}, {rank}, {stream}"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
@@ -243,7 +244,8 @@ def test_a_sink_that_cannot_be_opened_is_told_before_anything_is_begun(tmp_path:
 
 def test_a_result_that_no_sink_takes_is_printed(tmp_path: Path, url: str) -> None:
     """The database is lost after it was opened."""
-    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db", "--service-url", url)
+    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db", "--service-url", url,
+             "--delivery-retry-secs", "0")  # fmt: skip
     lost = StoreUnavailable([Problem(Place("a.db"), "T011", "is full", "make room")])
     with patch("attribution.blueprint.connectors.sinks.database.write_result", side_effect=lost):
         answer = run(*words)
