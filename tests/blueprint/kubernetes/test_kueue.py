@@ -447,6 +447,18 @@ def test_a_pod_that_no_node_takes_is_stuck(reached: Reached) -> None:
     assert context.partial == "none of its pods was placed on a node"
 
 
+def test_a_workload_whose_pods_do_not_recover_is_stuck(reached: Reached) -> None:
+    """A node was lost: the job and its pods still say that they run."""
+    own = job("train", 1, 1, startTime=at(60))
+    lost = condition("PodsReady", "False", "WaitForRecovery", "At least one pod has failed, waiting for recovery", 341)
+    queued = workload(own, 21, *admitted(), lost, unhealthyNodes=[{"name": "node-02"}])
+    gone = condition("DisruptionTarget", "True", "DeletionByTaintManager", "deleting due to NoExecute taint", 640)
+    reached.cluster.add(own, queued, pod(own, 0, 11, "node-02", conditions=[gone]))
+    context = only(reached)
+    assert (context.scheduler_state, context.nodes[0].name) == ("WaitForRecovery", "node-02")
+    assert found(reached, stuck_secs=LONG_AGO) == []
+
+
 # --- what is asked for ------------------------------------------------------------------------------------------------
 
 

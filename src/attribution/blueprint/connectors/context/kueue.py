@@ -84,6 +84,10 @@ _STUCK = frozenset(
 """Reasons for which a container waits that do not go away by waiting."""
 
 
+_RECOVERY = "WaitForRecovery"
+"""Why Kueue holds that pods are not ready which have been: one failed, or its node was lost."""
+
+
 class Kueue(ContextConnector[KueueSettings]):
     """Finds the attempts of Jobs, JobSets, PyTorchJobs, TrainJobs, RayJobs and groups of pods."""
 
@@ -182,15 +186,26 @@ class Kueue(ContextConnector[KueueSettings]):
         return evictions(story.workload) > 0 or "Evicted" in conditions(story.workload)
 
     def _stuck(self, stories: Stories, cluster: Cluster) -> dict[tuple[str, str, str], str]:
-        """The stories of pods that wait in vain, and what the first of them, by its name, waits for."""
+        """The stories that wait in vain: for their pods to recover, or for what the first of their pods waits for."""
         before = datetime.now(UTC) - timedelta(seconds=self.settings.stuck_secs)
         found: dict[tuple[str, str, str], str] = {}
+        for story in stories.all():
+            ready = conditions(story.workload).get("PodsReady") if story.workload is not None else None
+            if (
+                ready is not None
+                and ready.reason == _RECOVERY
+                and not ready.is_true
+                and ready.at
+                and ready.at <= before
+            ):
+                found[story.key] = _RECOVERY
         for scope in stories.scopes:
             for pod in sorted(cluster.list(POD, scope, fields="status.phase=Pending"), key=name):
                 created = instant(pod, "metadata", "creationTimestamp") or instant(pod, "status", "startTime")
                 why = _waits_for(pod)
-                if why and created is not None and created <= before and (story := stories.of(pod)) is not None:
-                    found.setdefault(story.key, why)
+                own = stories.of(pod)
+                if own is not None and why and created is not None and created <= before:
+                    found.setdefault(own.key, why)
         return found
 
     # --- the cluster --------------------------------------------------------------------------------------------------
