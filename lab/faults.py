@@ -113,7 +113,6 @@ FAULTS = (
         "rank 3 sleeps until the collective of the others times out",
         Expected(TerminalState.FAILED, (SubDomain.USER_CODE, SubDomain.INSUFFICIENT_EVIDENCE), 3, OWN),
         arguments=("--fault=hang", "--fault-rank=3", "--timeout-secs=45"),
-        environ={"TORCH_DISTRIBUTED_DEBUG": "DETAIL"},
     ),
     Fault(
         "memory",
@@ -136,7 +135,8 @@ FAULTS = (
         Expected(TerminalState.FAILED, (SubDomain.USER_CONFIG,), 0, OWN),
         options=_TWO_RANKS,
         arguments=("--timeout-secs=30",),
-        environ={"LAB_BUSY_PORT": "yes"},
+        # Without it the other ranks wait for ever on whoever took the port.
+        environ={"LAB_BUSY_PORT": "yes", "SLURM_KILL_BAD_EXIT": "1"},
     ),
     Fault(
         "missing-dataset",

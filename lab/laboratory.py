@@ -20,6 +20,7 @@ from lab.servers.processes import LabError, run, wait_for
 from lab.servers.slurm import SlurmCluster
 
 HERE = Path(__file__).parent
+PROGRAM = Path(sys.executable).with_name("attribution")
 ENDED = frozenset(
     {
         *("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"),
@@ -138,7 +139,7 @@ class Laboratory:
     def diagnose(self, *flags: str) -> dict[tuple[str, int], AttributionBlueprintResult]:
         """What the Blueprint says of every attempt that it finds. Raises LabError."""
         config = self.configuration()
-        command = [sys.executable, "-m", "attribution.cli.main", "run", "--config", str(config), *flags]
+        command = [str(PROGRAM), "run", "--config", str(config), *flags]
         printed = run(command, os.environ, timeout_secs=300)
         (self.folder / "results.ndjson").write_text(printed)
         found = [AttributionBlueprintResult.model_validate(json.loads(line)) for line in printed.splitlines()]
@@ -147,7 +148,6 @@ class Laboratory:
     def configuration(self) -> Path:
         """The file that tells the Blueprint of this cluster and of the logs of its jobs."""
         jobs, logs = self.folder / "jobs", self.folder / "log"
-        utc = {"zone": "UTC"}
         settings = {
             "context": {"slurm": {"slurm_conf": str(self.cluster.conf), "states": [*sorted(ENDED), "REQUEUED"]}},
             "logs": {
@@ -155,8 +155,8 @@ class Laboratory:
                     "files": [
                         {"source": "applog", "path": f"{jobs}/{{job_id}}/{{node}}.rank{{rank}}.log"},
                         {"source": "applog", "path": f"{jobs}/{{job_id}}.batch.log"},
-                        {"source": "scheduler", "path": f"{logs}/slurmd-{{node}}.log", "clock": utc},
-                        {"source": "scheduler", "path": f"{logs}/slurmctld.log", "clock": utc},
+                        {"source": "scheduler", "path": f"{logs}/slurmd-{{node}}.log", "clock": {"zone": "UTC"}},
+                        {"source": "scheduler", "path": f"{logs}/slurmctld.log", "clock": {"zone": "UTC"}},
                     ]
                 }
             },

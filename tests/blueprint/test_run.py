@@ -187,7 +187,8 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
         (["--config", "slurm.yaml"], "slurm.yaml:1:11: P001 has the connector `slurm` in `context`, which is not "
          "installed (installed: static; others come with packages that declare them)"),
         (["--config", "pattern.yaml"], "pattern.yaml:4:26: D014 has a wrong `logs.local_files.files.0.path`: has the "
-         "placeholder `{host}`; known: {workload_id}, {job_id}, {array_job_id}, {array_task_id}, {step}, {attempt}, {name}, {user}, {node}, {rank}, {stream}"),
+         "placeholder `{host}`; known: {workload_id}, {job_id}, {array_job_id}, "
+         "{array_task_id}, {step}, {attempt}, {name}, {user}, {node}, {rank}, {stream}"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip

@@ -137,3 +137,23 @@ def test_the_scheduler_that_saw_a_good_end_outranks_the_logs() -> None:
     for symptom in ("OOM", "TIME_LIMIT"):
         got = conclude_toy([event(symptom)], context={"scheduler_state": "COMPLETED", "exit_code": 0})
         assert (got.terminal_state, got.sub_domain) == (TerminalState.COMPLETED, SubDomain.NONE)
+
+
+def test_what_jobs_often_survive_is_not_named_for_an_end_that_it_does_not_explain() -> None:
+    events = [event("WARNING", "node-01", 0), event("ABORT", "node-02", 5)]
+    got = conclude_toy(events)
+    assert (got.sub_domain, got.causes) == (SubDomain.INSUFFICIENT_EVIDENCE, ())
+    assert "jobs often survive a warning, and it explains nothing of a abort" in got.summary
+    explained = conclude_toy(events, relation("R1", ["WARNING"], ["ABORT"]))
+    assert explained.sub_domain is SubDomain.HOST_HARDWARE
+    assert conclude_toy(events[:1]).sub_domain is SubDomain.HOST_HARDWARE, "alone it is all there is"
+    stronger = conclude_toy([*events, event("GPU_LOST", "node-01", 0)])
+    assert stronger.sub_domain is SubDomain.AMBIGUOUS, "what ends jobs is named beside it"
+
+
+def test_what_ends_no_job_is_named_only_where_nothing_of_the_job_was_examined() -> None:
+    harmless = event("HARMLESS", "node-01", 0)
+    assert conclude_toy([harmless]).sub_domain is SubDomain.HOST_HARDWARE
+    of_job = event("DONE", "node-01", 5, source=Source.APPLOG)
+    got = conclude_toy([harmless, of_job], context={"scheduler_state": "FAILED"})
+    assert (got.sub_domain, got.causes) == (SubDomain.INSUFFICIENT_EVIDENCE, ())

@@ -36,6 +36,7 @@ TYPES = {
         kind("LINK_DOWN", node_scoped=True, sub_domain=SubDomain.NVLINK_FABRIC, tags=("fault",)),
         kind("BUG", sub_domain=SubDomain.USER_CODE, actions=(Action.FIX_USER_CODE,), tags=("fault",)),
         kind("WARNING", ends_job="sometimes", sub_domain=SubDomain.HOST_HARDWARE),
+        kind("HARMLESS", ends_job="no", sub_domain=SubDomain.HOST_HARDWARE),
         kind("OOM", sub_domain=SubDomain.RESOURCE_LIMIT, terminal_state=TerminalState.OUT_OF_MEMORY),
         kind("TIME_LIMIT", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.TIMED_OUT),
         kind("CANCELLED", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.CANCELLED),

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from attribution.bundle.evidence import Evidence
 from attribution.contracts.diagnosis import Diagnosis
-from attribution.contracts.vocabulary import Role, TerminalState
+from attribution.contracts.vocabulary import Role, Source, TerminalState
 from attribution.diagnosis.filtering import Filtered, filter_events
 from attribution.diagnosis.materialise import materialise
 from attribution.diagnosis.outcome import Outcome, decide_outcome, terminal_state
@@ -21,6 +21,7 @@ from attribution.extraction.flood import Limits
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.api import RefineStage
 
+_OF_JOB = frozenset({Source.APPLOG, Source.SCHEDULER})
 _BEFORE_OUTCOME = (RefineStage.NODE, RefineStage.JOB, RefineStage.FINAL)
 
 
@@ -69,15 +70,21 @@ def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settin
     refinement.failures.extend(filtered.failures)
     for stage in _BEFORE_OUTCOME:
         refine(refinement, stage, catalog, context, filtered.events, trace)
-    state, outcome = _outcome(refinement, evidence, trace)
+    job_seen = _job_seen(extraction)
+    state, outcome = _outcome(refinement, evidence, job_seen, trace)
     refine(refinement, RefineStage.POST_OUTCOME, catalog, context, filtered.events, trace, outcome.sub_domain)
-    outcome = _after(outcome, state, refinement, trace)
+    outcome = _after(outcome, state, refinement, job_seen, trace)
     return report(evidence, extraction, refinement, outcome, state, filtered.out_of_window, catalog, settings, trace)
 
 
-def _outcome(refinement: Refinement, evidence: Evidence, trace: Trace) -> tuple[TerminalState, Outcome]:
+def _job_seen(extraction: Extraction) -> bool:
+    """Whether a line of the job's own log, or of the scheduler, was examined."""
+    return any(r.stream.key.source in _OF_JOB and r.tally.lines for r in extraction.reports)
+
+
+def _outcome(refinement: Refinement, evidence: Evidence, job_seen: bool, trace: Trace) -> tuple[TerminalState, Outcome]:
     state = terminal_state(evidence.context, _speaking(refinement), refinement.active())
-    outcome = decide_outcome(state, refinement.roots(), refinement.active())
+    outcome = decide_outcome(state, refinement.roots(), refinement.active(), job_seen=job_seen)
     trace.add("outcome", "terminal-state", FIRED, decision=state.value)
     trace.add("outcome", "outcome-mapping", FIRED, decision=outcome.sub_domain.value, reason=outcome.reason)
     if state is TerminalState.COMPLETED:
@@ -100,9 +107,9 @@ def _speaking(refinement: Refinement) -> tuple[Symptom, ...]:
     return tuple(found)
 
 
-def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, trace: Trace) -> Outcome:
+def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, job_seen: bool, trace: Trace) -> Outcome:
     """The outcome once more, if a rule of POST_OUTCOME set a root aside or moved it."""
-    again = decide_outcome(state, refinement.roots(), refinement.active())
+    again = decide_outcome(state, refinement.roots(), refinement.active(), job_seen=job_seen)
     if again != outcome:
         trace.add("post_outcome", "outcome-mapping", FIRED, decision=again.sub_domain.value, reason=again.reason)
     return again

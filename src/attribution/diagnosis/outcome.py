@@ -124,12 +124,18 @@ class Outcome:
         return state in STATES_WITHOUT_BLAME and self.sub_domain is SubDomain.SCHEDULER
 
 
-def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom]) -> Outcome:
-    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous."""
+def decide_outcome(
+    state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom], *, job_seen: bool = True
+) -> Outcome:
+    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous.
+
+    `job_seen` says whether anything of the job itself was examined; where only a node was, its troubles are all there
+    is to name.
+    """
     if state is TerminalState.COMPLETED:
         return Outcome(SubDomain.NONE, (), "the attempt completed")
     # What never ends a job by itself can explain something else, but is not named.
-    roots = [root for root in roots if root.type.ends_job != "no"]
+    roots = [root for root in roots if root.type.ends_job != "no" or not job_seen]
     if not roots:
         seen = any(s.type.role is Role.EFFECT for s in active)
         reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"
@@ -139,12 +145,23 @@ def decide_outcome(state: TerminalState, roots: Sequence[Symptom], active: Seque
         where = f" on {earlier.node}" if earlier.node else ""
         reason = f"{earlier.type.meaning}{where} came provably before every cause that is left"
         return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
+    ending = _unexplained_end(roots, active)
+    if ending is not None:
+        reason = f"jobs often survive {roots[0].type.meaning}, and it explains nothing of {ending.type.meaning}"
+        return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
     places = {_sub_domain(root) for root in roots}
     if len(places) == 1:
         confidence = Confidence.SINGLE if len(roots) == 1 else Confidence.COMPOUND
         reason = "one cause is left" if len(roots) == 1 else f"{len(roots)} causes are left, all of one kind"
         return Outcome(places.pop(), tuple((root, confidence) for root in roots), reason)
     return _of_several(roots)
+
+
+def _unexplained_end(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:
+    """What usually ends a job and nothing explains, where all roots are such as jobs often survive."""
+    if any(root.type.ends_job in ENDS_JOB[:2] for root in roots):
+        return None
+    return next((s for s in active if s.type.role is Role.EFFECT and s.type.ends_job in ENDS_JOB[:2]), None)
 
 
 def _trouble_before(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:

@@ -169,7 +169,7 @@ class Derive:
 
 @dataclass(frozen=True, slots=True)
 class Annotate:
-    """The event as it stands, with more known about it."""
+    """The event as it stands, with more known about it. `no_rank` says that what was read as its rank is none."""
 
     event: Event
     reason: str
@@ -177,6 +177,7 @@ class Annotate:
     device: Device | None = None
     node: str | None = None
     rank: int | None = None
+    no_rank: bool = False
 
 
 EventDecision = Absorb | SetContext | Derive | Annotate
