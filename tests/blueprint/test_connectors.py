@@ -41,10 +41,17 @@ SHIPPED = {
 def test_the_shipped_connectors_are_found() -> None:
     """Each of them has a test of its kind below."""
     assert sorted(name for _, name in SHIPPED) == [
-    assert sorted(name for _, name in SHIPPED) == [
-        "database", "kubernetes_event", "kubernetes_pods", "kueue", "local_files", "slack", "slurm", "static", "stdout",
+        "database",
+        "kubernetes_event",
+        "kubernetes_pods",
+        "kueue",
+        "local_files",
+        "slack",
+        "slurm",
+        "static",
+        "stdout",
         "webhook",
-    ]  # fmt: skip
+    ]
     assert find_connectors().broken == {}
 
 
