@@ -20,6 +20,7 @@ from attribution.blueprint.connectors.kubernetes.objects import (
     name,
     namespace,
     number,
+    owners,
     text,
     things,
     uid,
@@ -242,7 +243,9 @@ def _partial(found: Gathered, stretch: Stretch, pods: Sequence[Seen], earlier: S
     if "pods" in found.refused:
         missing.append(f"its pods may not be listed, so its nodes and ranks are not known ({found.refused['pods']})")
     elif not pods:
-        missing.append("its pods are gone, so its nodes and ranks are not known")
+        unread = _unread_kind(found.story.root)
+        why = f"it is a {unread}, whose pods are not read" if unread else "its pods are gone"
+        missing.append(f"{why}, so its nodes and ranks are not known")
     elif not any(text(own.pod, "spec", "nodeName") for own in pods):
         missing.append("none of its pods was placed on a node")
     elif expected and len(pods) < expected:
@@ -252,6 +255,13 @@ def _partial(found: Gathered, stretch: Stretch, pods: Sequence[Seen], earlier: S
         words = "attempt is" if unknown == 1 else "attempts are"
         missing.append(f"{unknown} earlier {words} only counted by the scheduler")
     return "; ".join(missing) or None
+
+
+def _unread_kind(root: Object) -> str | None:
+    """The kind of the job that a Workload stands for, where that is none of those that are read."""
+    own = next(iter(owners(root)), None) if kind(root) == "Workload" else None
+    found = text(own, "kind")
+    return found if found is not None and found not in BY_KIND else None
 
 
 def _command(found: Gathered, pods: Sequence[Seen]) -> str | None:
