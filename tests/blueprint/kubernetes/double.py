@@ -44,6 +44,7 @@ class Cluster:
     denied: set[str] = field(default_factory=set)
     logs: dict[str, Reply] = field(default_factory=dict)
     ages: int = 0
+    token: str | None = TOKEN
     created: list[Thing] = field(default_factory=list)
     asked: list[Request] = field(default_factory=list)
 
@@ -53,7 +54,7 @@ class Cluster:
 
     def __call__(self, request: Request) -> Reply:
         self.asked.append(request)
-        if request.headers.get("authorization") != f"Bearer {TOKEN}":
+        if self.token is not None and request.headers.get("authorization") != f"Bearer {self.token}":
             return status(401, "Unauthorized", "Unauthorized")
         parts = request.path.strip("/").split("/")
         if parts[:2] == ["apis", "authorization.k8s.io"]:

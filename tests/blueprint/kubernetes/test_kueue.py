@@ -301,10 +301,22 @@ def test_pods_without_a_job_that_kueue_queues(reached: Reached) -> None:
     assert [n.name for n in context.nodes] == ["node-01"]
 
 
-def test_an_owner_of_a_kind_that_is_not_read_is_passed(reached: Reached) -> None:
-    other = made("Notebook", "example.org/v1", "x", 1, {}, {})
+def test_a_job_of_a_kind_that_is_not_read_is_known_by_its_workload(reached: Reached) -> None:
+    other = made("MPIJob", "kubeflow.org/v2beta1", "mpi", 1, {}, {})
     reached.cluster.add(workload(other, 21, *evicted("Preempted", PREEMPTED, 300)))
-    assert found(reached) == []
+    context = only(reached)
+    assert (context.name, context.scheduler_state) == ("job-mpi-1a2b3", "Preempted")
+    assert context.partial == "it is a MPIJob, whose pods are not read, so its nodes and ranks are not known"
+
+
+def test_an_eviction_of_long_ago_is_not_looked_into(reached: Reached) -> None:
+    """A cluster keeps Workloads that were evicted once; each round of a watcher would ask for all their pods."""
+    own = job()
+    requeued = condition("Requeued", "True", "Preempted", PREEMPTED, 302)
+    stats = {"evictions": [{"reason": "Preempted", "count": 1}]}
+    reached.cluster.add(own, workload(own, 21, *admitted(400), requeued, schedulingStats=stats))
+    assert found(reached, Query(start=_instant(at(303)))) == []
+    assert not [asked for asked in reached.cluster.asked if "labelSelector" in asked.params]
 
 
 # --- kinds of jobs ----------------------------------------------------------------------------------------------------
@@ -447,6 +459,18 @@ def test_a_pod_that_no_node_takes_is_stuck(reached: Reached) -> None:
     assert context.partial == "none of its pods was placed on a node"
 
 
+def test_a_workload_whose_pods_do_not_recover_is_stuck(reached: Reached) -> None:
+    """A node was lost: the job and its pods still say that they run."""
+    own = job("train", 1, 1, startTime=at(60))
+    lost = condition("PodsReady", "False", "WaitForRecovery", "At least one pod has failed, waiting for recovery", 341)
+    queued = workload(own, 21, *admitted(), lost, unhealthyNodes=[{"name": "node-02"}])
+    gone = condition("DisruptionTarget", "True", "DeletionByTaintManager", "deleting due to NoExecute taint", 640)
+    reached.cluster.add(own, queued, pod(own, 0, 11, "node-02", conditions=[gone]))
+    context = only(reached)
+    assert (context.scheduler_state, context.nodes[0].name) == ("WaitForRecovery", "node-02")
+    assert found(reached, stuck_secs=LONG_AGO) == []
+
+
 # --- what is asked for ------------------------------------------------------------------------------------------------
 
 
@@ -514,7 +538,7 @@ def test_a_cluster_without_kueue_has_jobs_all_the_same(reached: Reached) -> None
 def test_check_names_every_right_that_is_missing(reached: Reached) -> None:
     oom(reached.cluster)
     with closing(kueue(reached)) as connector:
-        assert connector.check().startswith("sees 1 jobs through ")
+        assert connector.check().startswith("sees 1 job through ")
         reached.cluster.denied = {"list workloads", "list events"}
         with pytest.raises(ConnectorError, match=r"may not list workloads\.kueue\.x-k8s\.io, list events in all"):
             connector.check()

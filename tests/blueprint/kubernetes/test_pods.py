@@ -142,6 +142,30 @@ def test_bytes_that_are_no_text_are_replaced(reached: Reached) -> None:
     assert piece.body == raw.decode("utf-8", "replace")
 
 
+def test_many_logs_are_read_at_once_and_come_in_order(reached: Reached) -> None:
+    own = failed_job(pods=12)
+    for index in range(12):
+        reached.cluster.add(pod(own, index, 11 + index, f"node-{index:02d}"))
+        reached.cluster.logs[f"train-{index}-{11 + index:05x}/trainer"] = Reply(body=stamped([f"rank {index}"] * 50))
+    alone = told(reached, logs_at_once=1, piece_bytes=1024)
+    assert told(reached, logs_at_once=5, piece_bytes=1024) == alone
+    assert [item.rank for item in alone] == sorted(item.rank or 0 for item in alone) and len(alone) == 24
+
+
+def test_what_is_read_ahead_is_not_handed_on_after_the_deadline(reached: Reached) -> None:
+    own = failed_job(pods=4)
+    for index in range(4):
+        reached.cluster.add(pod(own, index, 11 + index, f"node-0{index}"))
+        reached.cluster.logs[f"train-{index}-{11 + index:05x}/trainer"] = Reply(body=stamped(["x"]))
+    seen: list[Observation] = []
+    with closing(pods(reached)) as connector:
+        for item in connector.collect(attempt(), PLAN, lambda: bool(seen)):
+            assert isinstance(item, Observation)
+            seen.append(item)
+    assert [bool(item.body) for item in seen] == [True, False, False, False]
+    assert {(item.status, item.reason) for item in seen[1:]} == {(Status.SKIPPED, "deadline")}
+
+
 # --- what is not a log ------------------------------------------------------------------------------------------------
 
 

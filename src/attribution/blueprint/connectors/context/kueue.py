@@ -84,6 +84,10 @@ _STUCK = frozenset(
 """Reasons for which a container waits that do not go away by waiting."""
 
 
+_RECOVERY = "WaitForRecovery"
+"""Why Kueue holds that pods are not ready which have been: one failed, or its node was lost."""
+
+
 class Kueue(ContextConnector[KueueSettings]):
     """Finds the attempts of Jobs, JobSets, PyTorchJobs, TrainJobs, RayJobs and groups of pods."""
 
@@ -107,7 +111,8 @@ class Kueue(ContextConnector[KueueSettings]):
         require(cluster, "default", [("list", EVENT, "")])
         require(cluster, None, [("get", NODE, "")])
         count = len(self._stories(cluster).all())
-        return f"sees {count} jobs through {cluster.name} (kinds: {', '.join(found.kind for found in kinds)})"
+        seen = f"sees {count} job{'s' if count != 1 else ''} through {cluster.name}"
+        return f"{seen} (kinds: {', '.join(found.kind for found in kinds)})"
 
     def programs(self) -> tuple[str, ...]:
         """`kubectl`, unless the API is asked."""
@@ -179,18 +184,29 @@ class Kueue(ContextConnector[KueueSettings]):
             return True
         if Standing.EVICTED not in counted or story.workload is None:
             return False
-        return evictions(story.workload) > 0 or "Evicted" in conditions(story.workload)
+        return _was_evicted(story.workload, since if query.start is None else query.start)
 
     def _stuck(self, stories: Stories, cluster: Cluster) -> dict[tuple[str, str, str], str]:
-        """The stories of pods that wait in vain, and what the first of them, by its name, waits for."""
+        """The stories that wait in vain: for their pods to recover, or for what the first of their pods waits for."""
         before = datetime.now(UTC) - timedelta(seconds=self.settings.stuck_secs)
         found: dict[tuple[str, str, str], str] = {}
+        for story in stories.all():
+            ready = conditions(story.workload).get("PodsReady") if story.workload is not None else None
+            if (
+                ready is not None
+                and ready.reason == _RECOVERY
+                and not ready.is_true
+                and ready.at
+                and ready.at <= before
+            ):
+                found[story.key] = _RECOVERY
         for scope in stories.scopes:
             for pod in sorted(cluster.list(POD, scope, fields="status.phase=Pending"), key=name):
                 created = instant(pod, "metadata", "creationTimestamp") or instant(pod, "status", "startTime")
                 why = _waits_for(pod)
-                if why and created is not None and created <= before and (story := stories.of(pod)) is not None:
-                    found.setdefault(story.key, why)
+                own = stories.of(pod)
+                if own is not None and why and created is not None and created <= before:
+                    found.setdefault(own.key, why)
         return found
 
     # --- the cluster --------------------------------------------------------------------------------------------------
@@ -246,6 +262,16 @@ def _is_asked(query: Query, story: Story) -> bool:
 def _wants(query: Query, attempt: Attempt) -> bool:
     """Whether an attempt lies where and when it is asked for; its name was looked at before."""
     return replace(query, job=None, workload=None).wants(attempt.context)
+
+
+def _was_evicted(workload: Object, since: datetime) -> bool:
+    """Whether a Workload was evicted, and its last eviction may have been since then."""
+    known = conditions(workload)
+    if not evictions(workload) and "Evicted" not in known:
+        return False
+    told = [known.get("Requeued"), known.get("Evicted")]
+    last = max((found.at for found in told if found is not None and found.at), default=None)
+    return last is None or last >= since
 
 
 def _may_lie_in(stretch: Stretch, since: datetime, query: Query) -> bool:

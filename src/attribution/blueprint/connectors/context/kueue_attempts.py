@@ -20,6 +20,7 @@ from attribution.blueprint.connectors.kubernetes.objects import (
     name,
     namespace,
     number,
+    owners,
     text,
     things,
     uid,
@@ -242,7 +243,9 @@ def _partial(found: Gathered, stretch: Stretch, pods: Sequence[Seen], earlier: S
     if "pods" in found.refused:
         missing.append(f"its pods may not be listed, so its nodes and ranks are not known ({found.refused['pods']})")
     elif not pods:
-        missing.append("its pods are gone, so its nodes and ranks are not known")
+        unread = _unread_kind(found.story.root)
+        why = f"it is a {unread}, whose pods are not read" if unread else "its pods are gone"
+        missing.append(f"{why}, so its nodes and ranks are not known")
     elif not any(text(own.pod, "spec", "nodeName") for own in pods):
         missing.append("none of its pods was placed on a node")
     elif expected and len(pods) < expected:
@@ -252,6 +255,13 @@ def _partial(found: Gathered, stretch: Stretch, pods: Sequence[Seen], earlier: S
         words = "attempt is" if unknown == 1 else "attempts are"
         missing.append(f"{unknown} earlier {words} only counted by the scheduler")
     return "; ".join(missing) or None
+
+
+def _unread_kind(root: Object) -> str | None:
+    """The kind of the job that a Workload stands for, where that is none of those that are read."""
+    own = next(iter(owners(root)), None) if kind(root) == "Workload" else None
+    found = text(own, "kind")
+    return found if found is not None and found not in BY_KIND else None
 
 
 def _command(found: Gathered, pods: Sequence[Seen]) -> str | None:
@@ -302,15 +312,16 @@ def _evidence(
         yield from observations("objects", found.story.objects, "the cluster does not keep the job any more")
     yield from _kept(found, "pods", (own.pod for own in pods), "the pods are gone")
     uids = {uid(own.pod) for own in pods}
-    events = (event for event in _in_time(found.events, span) if _belongs(event, uids))
+    events = [event for event in _in_time(found.events, span) if _belongs(event, uids)]
     yield from _kept(found, "events", events, "the cluster keeps no event of it, or none any more")
     on = {node for own in pods if (node := text(own.pod, "spec", "nodeName"))}
     if not on:
         return
     nodes = (found.nodes[node] for node in sorted(found.nodes) if node in on)
     yield from _kept(found, "nodes", nodes, "the cluster does not have these nodes any more")
-    events = (e for e in _in_time(found.node_events, span) if text(e, "involvedObject", "name") in on)
-    yield from _kept(found, "node events", events, "the cluster keeps no event of these nodes, or none any more")
+    events = [e for e in _in_time(found.node_events, span) if text(e, "involvedObject", "name") in on]
+    if events or "node events" in found.refused:  # most nodes have none, and that is well
+        yield from _kept(found, "node events", events, "")
 
 
 def _kept(found: Gathered, stream: str, objects: Iterable[Object], none: str) -> Iterator[Observation]:

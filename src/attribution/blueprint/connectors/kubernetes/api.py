@@ -20,7 +20,8 @@ class Api:
     def __init__(self, url: str, token_file: Path | None, ca_file: Path | None) -> None:
         self._url = url.rstrip("/")
         self._token_file = token_file
-        self._client = httpx.Client(verify=_trusted(ca_file), follow_redirects=False)
+        trusted = _trusted(ca_file) if self._url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._client = httpx.Client(verify=trusted, follow_redirects=False)
 
     @property
     def name(self) -> str:

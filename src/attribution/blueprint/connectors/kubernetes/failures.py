@@ -115,9 +115,10 @@ def of_kubectl(stderr: str, code: int) -> ClusterError:
         return ClusterError(_BY_REASON.get(reason, Why.REFUSED if reason else Why.UNAVAILABLE), said)
     if "(Unauthorized)" in message or "provide credentials" in message:
         return ClusterError(Why.UNAUTHORIZED, message.removeprefix("error: "))
+    message = message.removeprefix("error: ")
     if _UNREACHABLE.search(message):
         return ClusterError(Why.UNAVAILABLE, message)
-    return ClusterError(Why.REFUSED, message.removeprefix("error: ") or f"kubectl ended with exit code {code}")
+    return ClusterError(Why.REFUSED, message or f"kubectl ended with exit code {code}")
 
 
 _LOG_LINE = re.compile(r"[EWIF]\d{4} \d\d:\d\d:\d\d\.\d+ ")

@@ -19,8 +19,8 @@ _ROOT_KINDS = frozenset(resource.kind for resource in JOBS)
 class Story:
     """What belongs to one job. `children` are the jobs and clusters that it made, `pods` what is there of those.
 
-    For pods that no job owns the root is their Workload; where Kueue does not know them, the first of them, under the
-    name of their group.
+    For pods that no job owns, and for jobs of kinds that are not read, the root is their Workload; for pods that Kueue
+    does not know, the first of them, under the name of their group.
     """
 
     root: Object
@@ -101,12 +101,10 @@ class Stories:
             self.refused.setdefault(resource.kind, error)
 
     def _add_workload(self, workload: Object) -> None:
-        """A Workload belongs to the job that owns it; one that pods own stands for them."""
+        """A Workload belongs to the job that owns it; one that pods own, or what is not read, stands for itself."""
         story = self.of(workload)
         if story is None:
             pods = [text(owner, "uid") or "" for owner in owners(workload) if text(owner, "kind") == "Pod"]
-            if not pods:
-                return  # its job is of a kind that is not read
             story = self._found[uid(workload)] = Story(workload)
             self._found[_group(namespace(workload), name(workload))] = story
             self._owned |= dict.fromkeys(pods, workload)

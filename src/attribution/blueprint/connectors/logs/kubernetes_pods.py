@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from pydantic import Field, field_validator
 
@@ -16,6 +17,7 @@ from attribution.blueprint.connectors.kubernetes.logs import Log, LogQuery, read
 from attribution.blueprint.connectors.kubernetes.objects import Object, instant, name, number, text, things, written
 from attribution.blueprint.connectors.kubernetes.placement import ranks_of
 from attribution.blueprint.connectors.kubernetes.resources import BY_KIND, POD
+from attribution.blueprint.connectors.kubernetes.side_by_side import side_by_side
 from attribution.blueprint.connectors.kubernetes.stories import JobRef, pods_of
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.observation import Observation
@@ -47,6 +49,7 @@ class KubernetesPodsSettings(KubernetesAccess):
         ge=2048,
         description="bytes of one log, of which half are read from its start and half from its end",
     )
+    logs_at_once: int = Field(default=8, ge=1, le=64, description="logs that are read at the same time")
     piece_bytes: int = Field(default=1 << 20, ge=1024, description="bytes of text in one observation")
 
     @field_validator("selector")
@@ -118,9 +121,14 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
         own = sorted(_of_attempt(pods, context), key=lambda pod: (text(pod, "spec", "nodeName") or "", name(pod)))
         window = asked_window(context, plan.margin_secs)
         since = window.start if window else _since(context, plan)
-        for pod in own:
-            for target in _targets(pod, self.settings.containers):
-                yield from self._read(cluster, pod, root, target, since, window.end if window else None, halted)
+        until = window.end if window else None
+        starts = [
+            partial(self._read, cluster, pod, root, target, since, until, halted)
+            for pod in own
+            for target in _targets(pod, self.settings.containers)
+        ]
+        for piece in side_by_side(starts, self.settings.logs_at_once):
+            yield _late(piece) if piece.body and halted() else piece
         yield from _missing(context, own)
 
     # --- one log ------------------------------------------------------------------------------------------------------
@@ -175,6 +183,12 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
             if self._client is None:
                 self._client = connect(self.settings)
             return self._client
+
+
+def _late(piece: Observation) -> Observation:
+    """Says of a piece that was read ahead that there is no time for it any more."""
+    status = Status.PARTIAL if piece.offset else Status.SKIPPED
+    return Log(piece.node, piece.rank, piece.stream).told(status, DEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
