@@ -380,6 +380,22 @@ def finish(scene: Scene, at: float, node: int, task: int, code: int, state: str 
         end.code = 1
 
 
+def terminated(scene: Scene, at: float) -> None:
+    """The scheduler ends a step that had nothing wrong with it, and the launchers pass it on."""
+    launcher = scene.job.launcher
+    if launcher == "torchrun":
+        for index in range(len(scene.fleet.nodes)):
+            signalled(scene, index, at + scene.rng.random())
+    elif launcher != "srun":
+        launchers.told_to_end(scene, at)
+        return
+    scene.step(at + 1, "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.")
+    width = scene.fleet.gpus_per_node if launcher == "srun" else 1
+    for index, node in enumerate(scene.fleet.nodes[:64]):
+        tasks = f"tasks {index * width}-{index * width + width - 1}" if width > 1 else f"task {index}"
+        scene.step(at + 2, f"srun: error: {node.name}: {tasks}: Terminated")
+
+
 def node_lost(scene: Scene, node: int, at: float, peers: str | None = None) -> None:
     """A machine is gone at a moment: it says nothing more, its peers lose it, the scheduler finds out later."""
     rng, fleet, job = scene.rng, scene.fleet, scene.job
@@ -423,6 +439,6 @@ def node_lost(scene: Scene, node: int, at: float, peers: str | None = None) -> N
                 scene.pods[index] = {"exitCode": 1, "reason": "Error", "finished": noticed}
         scene.events.append(
             {"at": noticed, "kind": "Node", "name": name, "type": "Normal", "reason": "NodeNotReady",
-             "message": f"Node {name} status is now: NodeNotReady"}
+             "message": f"Node {name} status is now: NodeNotReady", "by": "node-controller"}
         )  # fmt: skip
         scene.end.state, scene.end.failed_node = "NODE_LOST", name

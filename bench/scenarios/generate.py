@@ -185,6 +185,8 @@ def write(rng: random.Random, scene: Scene, drawn: layouts.Layout, plan: Plan) -
         system.controller(files, scene)
     if plan.kind == "withheld":
         withheld.remove(files, scene)
+    elif scene.root_nodes and rng.random() < 0.15:
+        withheld.lose(files, scene, rng)
     return files
 
 
@@ -213,7 +215,7 @@ def _states(scene: Scene, drawn: layouts.Layout) -> list[str]:
     state = STATES[scene.end.state.split()[0]]
     recorded = drawn.scheduler is not None or (drawn.context == "state" and scene.job.scheduler == "slurm")
     if recorded:
-        return [state]
+        return [state, "failed"] if scene.end.state == "NODE_LOST" else [state]
     if drawn.applog and (scene.steps or scene.says_exit):
         return [state] if state != "node_failed" or scene.steps else ["failed", "node_failed", "unknown"]
     if state == "completed":
