@@ -115,8 +115,10 @@ class Reference:
             ]
         if not rule.traceback:
             return following[: rule.follow_lines]
+        begun = "Traceback (most recent call last)" in line.message
         for count, (_, other) in enumerate(following, 1):
-            if other.message.startswith("Traceback (most recent call last)"):
+            is_header = not begun and count == 1
+            if other.message.startswith("Traceback (most recent call last)") != is_header:
                 return []
             if not other.message[:1].isspace() and EXCEPTION.match(other.message):
                 return following[:count]

@@ -70,6 +70,7 @@ CONTEXT_LINES = 5
 """Lines kept before and after an event."""
 
 _CONTEXT_BYTES = 1500
+_TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _LOOKAHEAD_BYTES = 64 << 10
 _CLOCK_LINES = 200
@@ -367,7 +368,8 @@ class _Scanner:
 
     def _join(self, window: Window, inner: tuple[_Spot, ...], spot: _Spot, rule: Extractor) -> tuple[_Spot, ...]:
         if rule.traceback:
-            return _up_to_exception(self._following(window, inner, spot, _TRACEBACK_LINES))
+            following = self._following(window, inner, spot, _TRACEBACK_LINES)
+            return _up_to_exception(following, begun=_TRACEBACK in spot.line.message)
         if rule.follow_lines:
             following = self._following(window, inner, spot, rule.follow_lines * 4)
             return tuple(item for item, _ in zip(following, range(rule.follow_lines), strict=False))
@@ -568,13 +570,17 @@ def _read_up_to(text: bytes, start: int, end: int) -> int:
     return end if is_record else min(end, start + MAX_EXAMINED)
 
 
-def _up_to_exception(following: Iterator[_Spot]) -> tuple[_Spot, ...]:
-    """The lines of a traceback up to its exception line; none if it does not come."""
+def _up_to_exception(following: Iterator[_Spot], *, begun: bool) -> tuple[_Spot, ...]:
+    """The lines of a traceback up to its exception line; none if it does not come.
+
+    `begun` says that its header is behind; else it is what comes first.
+    """
     found: list[_Spot] = []
     for spot in following:
         found.append(spot)
         message = spot.line.message
-        if message.startswith("Traceback (most recent call last)"):
+        is_header = not begun and len(found) == 1
+        if message.startswith(_TRACEBACK) != is_header:
             return ()
         if message and not message[0].isspace() and _EXCEPTION.match(message):
             return tuple(found)
