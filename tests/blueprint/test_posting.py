@@ -143,9 +143,9 @@ def test_who_is_away_or_silent_may_come_back() -> None:
             write(sink)
     with pytest.raises(SinkBusy, match="cannot be reached"):
         write(Slack(SlackSettings(url=f"http://127.0.0.1:{port}/services/T0/s3cret")))
-    with closing(Slack(SlackSettings(url=f"http://127.0.0.1:{port}/services/T0/s3cret"))) as sink:
-        with pytest.raises(ConnectorError) as caught:
-            sink.check()
+    slack = Slack(SlackSettings(url=f"http://127.0.0.1:{port}/services/T0/s3cret"))
+    with closing(slack), pytest.raises(ConnectorError) as caught:
+        slack.check()
     assert "s3cret" not in str(caught.value)
 
 
