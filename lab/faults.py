@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -77,6 +78,8 @@ def lose_node_04(job: "Job") -> None:
 def fail_prolog(job: "Job") -> None:
     job.wait_end(held=True)
     job.cluster.break_prolog("node-01", is_broken=False)
+    # Slurm holds the job; somebody cancels it a while later, which is the end of its second attempt.
+    time.sleep(10)
     job.cluster.run("scancel", job.id)
     job.cluster.resume_node("node-01")
 

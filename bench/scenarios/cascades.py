@@ -280,7 +280,28 @@ def crash(
     elif not everyone and peers == "timeout":
         _watchdogs(scene, set(dead), at)
         ended = at + job.timeout + 12
+    if dead[0] == 0 and not everyone and job.torch_minor >= 5:
+        _store_gone(scene, set(dead), at + 1.3)
     finish(scene, ended, nodes[0], task_of(scene, dead[0]), code, end_state)
+
+
+def _store_gone(scene: Scene, dead: set[int], at: float) -> None:
+    """The first rank held the store; monitors of other ranks cannot ask it any more."""
+    others = scene.others(dead)
+    address = scene.fleet.nodes[0].address
+    for rank in sorted(scene.rng.sample(others, min(12, len(others)))):
+        moment = scene.fleet.wall(scene.fleet.node_of(rank), at)
+        stamp = f"{moment.month}{moment:%d %H:%M:%S}.{moment.microsecond * 1000:09d}"
+        mine = f"addr=[{scene.fleet.node_of(rank).address}]:{40000 + rank % 20000}, remote=[{address}]:29500"
+        scene.raw(
+            rank, at, f"[rank{rank}]:[W{stamp} TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd={60 + rank % 40}, "
+            f"{mine}): failed to recv, got 0 bytes\n"
+            "Exception raised from recvBytes at ../torch/csrc/distributed/c10d/Utils.hpp:670 (most recent call first):",
+        )  # fmt: skip
+        scene.c10d(
+            rank, at + 0.002, "W", 1659, f"[PG ID 0 PG GUID 0(default_pg) Rank {rank}] Failed to check the \"should dump\" "
+            "flag on TCPStore, (maybe TCPStore server has shut down too early), with error: failed to recv, got 0 bytes",
+        )  # fmt: skip
 
 
 def _watchdogs(scene: Scene, silent: set[int], at: float, operation: tuple[str, int, int] | None = None) -> int:

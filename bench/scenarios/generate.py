@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,8 @@ def scenario(seed: int, number: int, out: Path, most: int, size: int | None = No
     if plan.kind == "withheld":
         needs = needs | {"split", "applog"}
     drawn = layouts.draw(rng, scene.job.scheduler, needs, forbid, size)
+    if drawn.applog == "job" and scene.job.launcher in ("mpirun", "ray") and drawn.context in (None, "no_nodes"):
+        drawn = replace(drawn, context="plain")  # their output names ranks and addresses, nothing else names the nodes
     files = write(rng, scene, drawn, plan)
     truth = judge(f"scenario-{seed}-{number:05d}", plan, scene, findings, drawn, files)
     folder = out / truth.id

@@ -107,6 +107,7 @@ def test_the_double_answers_as_recorded(exchange: dict[str, Any]) -> None:
 # --- the rules of all connectors --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 class TestLoki(HttpCollectorCompliance):
     def connector(self, url: str, timeout_secs: float, retry_secs: float, answer_bytes: int) -> Loki:
         limits = {"timeout_secs": timeout_secs, "retry_secs": retry_secs, "answer_bytes": answer_bytes}

@@ -79,6 +79,7 @@ def told(found: list[Observation]) -> list[tuple[str | None, str, str, str | Non
     return [(o.node, o.stream, o.status.value, o.reason) for o in found if not o.body]
 
 
+@pytest.mark.slow
 class TestPromql(HttpCollectorCompliance):
     def connector(self, url: str, timeout_secs: float, retry_secs: float, answer_bytes: int) -> Promql:
         limits = {"timeout_secs": timeout_secs, "retry_secs": retry_secs, "answer_bytes": answer_bytes}

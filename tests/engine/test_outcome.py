@@ -143,6 +143,15 @@ def test_work_that_failed_after_its_end_marker_did_not_complete() -> None:
     assert got.terminal_state is TerminalState.FAILED
 
 
+def test_a_job_that_hung_and_was_then_cancelled_failed() -> None:
+    hung = event("ECHO", "node-01", 0, source=Source.APPLOG)
+    assert conclude_toy([hung, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.FAILED
+    assert conclude_toy([hung, event("CANCELLED", "node-01", 5)]).terminal_state is TerminalState.CANCELLED
+    assert conclude_toy([hung, event("TIME_LIMIT", "node-01", 900)]).terminal_state is TerminalState.TIMED_OUT
+    after = event("ECHO", "node-01", 905, source=Source.APPLOG)
+    assert conclude_toy([after, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.CANCELLED
+
+
 def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:
     events = [event("NO_MACHINE", "node-01", 0), event("NODE_LOST", "node-02", 5)]
     explained = relation("R1", ["NO_MACHINE"], ["NODE_LOST"])

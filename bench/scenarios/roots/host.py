@@ -208,7 +208,7 @@ def node_wide_memory(scene: Scene) -> Finding:
     )
 
 
-@shape("reboot-in-mid-run", "maintenance", "host_os", needs="syslog", weight=2)
+@shape("reboot-in-mid-run", "maintenance", "host_os", needs="syslog wall", weight=2)
 def reboot_in_mid_run(scene: Scene) -> Finding:
     at, node = scene.onset, scene.fleet.node_of(scene.pick())
     scene.daemon(node.index, at - 3, "systemd-logind", "System is rebooting.", 6)

@@ -72,6 +72,8 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
     own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
+    taken = [s for s in active if _taken(s)]
+    own_failure = own_failure or (bool(taken) and _trouble_before(taken, active) is not None)
     for state in _TAKEN_BY_SCHEDULER:
         if said is state or state in proven:
             # A job that failed and was then swept up by the site's cancel is `failed`.
@@ -97,8 +99,12 @@ def _recorded(symptoms: Sequence[Symptom]) -> TerminalState | None:
 
 
 def _proves(symptom: Symptom) -> bool:
-    """Whether a symptom shows by itself how the attempt ended; what jobs survive is only a claim, see `_from_logs`."""
-    return symptom.type.role is not Role.CONTEXT and symptom.type.ends_job in ENDS_JOB[:2]
+    """Whether a symptom shows by itself how the attempt ended.
+
+    That a start failed, or that something still ran, is only a claim where jobs survive it: see `_from_logs`.
+    """
+    is_claim = symptom.type.terminal_state in _CLAIMS and symptom.type.ends_job not in ENDS_JOB[:2]
+    return symptom.type.role is not Role.CONTEXT and not is_claim
 
 
 def _taken(symptom: Symptom) -> bool:

@@ -406,7 +406,9 @@ class _Scanner:
         rank: int | None,
     ) -> None:
         moment = spot.line.moment or self._between(window, spot)
-        node = None if finding.node == NOWHERE else self._names.resolve(finding.node) or node
+        if finding.node == NOWHERE:
+            node = rank = None
+        node = self._names.resolve(finding.node) or node
         rank = finding.rank if finding.rank is not None else rank
 
         def build(number: int | None) -> Event:

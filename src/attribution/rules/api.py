@@ -62,7 +62,7 @@ class Match:
 
 
 NOWHERE = ""
-"""As the node of a finding: it is about no node in particular, whoever wrote the line."""
+"""As the node of a finding: it is about no node and no rank in particular, whoever wrote the line."""
 
 
 @dataclass(frozen=True, slots=True)
