@@ -9,7 +9,7 @@ import httpx
 import zstandard
 
 from attribution.blueprint.attempt import Attempt, Found, Query
-from attribution.blueprint.connectors.base import Collector, ContextConnector, Halted, Sink
+from attribution.blueprint.connectors.base import Collected, Collector, ContextConnector, Halted, Sink
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.orchestrator import Orchestrator, Parts, Summary
 from attribution.client.client import AttributionClient, BatchLimits
@@ -113,7 +113,9 @@ class FakeCollector(Collector[Nothing]):
     Settings = Nothing
 
     def __init__(
-        self, give: Callable[[Attempt, Halted], Iterator[Observation]], sources: Sequence[Source] = (Source.SYSLOG,)
+        self,
+        give: Callable[[Attempt, Halted], Iterator[Observation | Collected]],
+        sources: Sequence[Source] = (Source.SYSLOG,),
     ) -> None:
         super().__init__(Nothing())
         self.give = give
@@ -126,7 +128,7 @@ class FakeCollector(Collector[Nothing]):
     def sources(self) -> frozenset[Source]:
         return self._sources
 
-    def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation]:
+    def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation | Collected]:
         return self.give(attempt, halted)
 
 

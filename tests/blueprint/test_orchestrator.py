@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from attribution.blueprint.attempt import Attempt, Unusable
-from attribution.blueprint.connectors.base import DEADLINE, Halted
+from attribution.blueprint.connectors.base import DEADLINE, Collected, Halted
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.orchestrator import Failed
 from attribution.client.client import AttributionClient, BatchLimits
@@ -446,3 +446,23 @@ def test_what_could_not_be_examined_stands_in_the_diagnosis(service: Attribution
     coverage = {(c.node, c.stream): (c.status, c.reason) for c in run.results["a"].diagnosis.coverage}
     assert coverage["node-02", "(logs-0)"] == (Status.ERROR, "the log store has gone")
     assert coverage["node-01", "(logs-0)"] == (Status.PARTIAL, "the log store has gone")
+
+
+def test_reports_say_how_often_calls_were_repeated_and_what_time_the_lines_reach(service: AttributionClient) -> None:
+    lines = [
+        "2026-05-04T03:10:00Z node-01 kernel: usb 1-1: new device",
+        "2026-05-04T03:20:00Z node-01 kernel: eth0: up",
+    ]
+
+    def give(of: Attempt, halted: Halted) -> Iterator[Observation | Collected]:
+        first, second = (f"{line}\n" for line in lines)
+        yield Collected(Observation(source=Source.SYSLOG, node="node-01", stream="a", body=first), retries=2)
+        yield Collected(Observation(source=Source.SYSLOG, node="node-01", stream="b", body=second), retries=1)
+        yield Observation(source=Source.SYSLOG, node="node-02", stream="a", status=Status.EMPTY)
+
+    run = Run(service, [attempt("a", "node-01", "node-02")], [FakeCollector(give)])
+    first, second = run.results["a"].connector_reports
+    assert (first.node, first.retries, second.node, second.retries) == ("node-01", 3, "node-02", 0)
+    assert first.first_at is not None and first.last_at is not None
+    assert (f"{first.first_at:%H:%M}", f"{first.last_at:%H:%M}") == ("03:10", "03:20")
+    assert second.first_at is None and second.last_at is None

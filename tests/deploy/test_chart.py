@@ -17,6 +17,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from attribution.blueprint.watching.settings import WatchSettings
+
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "attribution"
 RENDERER = Path(__file__).parent / "render" / "main.go"
 GO_PACKAGES = Path("/usr/share/gocode")
@@ -126,6 +128,18 @@ def test_several_replicas_need_a_shared_store(renderer: Path, tmp_path: Path) ->
     done = render(renderer, {"tokens": {"secretName": "t"}, "service": {"replicas": 2}}, tmp_path)
     assert done.returncode != 0
     assert "needs PostgreSQL" in done.stderr
+
+
+def test_several_blueprints_share_the_work_over_a_shared_store_only(renderer: Path, tmp_path: Path) -> None:
+    blueprint = {"enabled": True, "replicas": 2, "tokenSecretName": "t"}
+    done = render(renderer, {"tokens": {"secretName": "t"}, "blueprint": blueprint}, tmp_path)
+    assert done.returncode != 0
+    assert "blueprint.replicas above 1 needs PostgreSQL" in done.stderr
+    found = objects(renderer, yaml.safe_load((CHART / "ci/postgres-values.yaml").read_text()), tmp_path)
+    (pods,) = (i["spec"] for i in found if i["kind"] == "Deployment" and i["metadata"]["name"].endswith("blueprint"))
+    (container,) = pods["template"]["spec"]["containers"]
+    assert pods["replicas"] == 2 and "--watch" in container["args"]
+    assert pods["template"]["spec"]["terminationGracePeriodSeconds"] > WatchSettings().shutdown_secs
 
 
 def test_the_smallest_installation_is_closed_to_the_outside(renderer: Path, tmp_path: Path) -> None:

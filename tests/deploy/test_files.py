@@ -11,6 +11,7 @@ import yaml
 
 from attribution.blueprint.connectors.registry import find_connectors
 from attribution.blueprint.settings import load_settings
+from attribution.blueprint.watching.settings import WatchSettings
 from attribution.cli.main import parser
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -60,6 +61,14 @@ def test_every_variable_is_one_of_ours() -> None:
         named = set(re.findall(r"\bATTRIBUTION_[A-Z0-9_]+", text))
         named |= {f"ATTRIBUTION_{name}" for name in re.findall(r'"variable" "(\w+)"', text)}
         assert named - known <= {"ATTRIBUTION_"}, file
+
+
+def test_a_watcher_has_the_time_to_end_what_it_began() -> None:
+    unit = (DEPLOY / "systemd" / "attribution-blueprint.service").read_text()
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]["blueprint"]
+    given = [*re.findall(r"^TimeoutStopSec=(\d+)$", unit, re.M), compose["stop_grace_period"].removesuffix("s")]
+    assert [int(secs) > WatchSettings().shutdown_secs for secs in given] == [True, True]
+    assert " run --watch " in unit and "--watch" in compose["command"]
 
 
 def test_the_configuration_of_the_chart_is_one(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ def demoted(diagnosis) -> dict[tuple[str, str | None], str]:  # type: ignore[no-
         ("job", event("GPU_LOST", "node-01"), event("ECHO", "node-02", 5), True),
         ("same_node", event("GPU_LOST", "node-01"), event("ECHO", "node-01", 5), True),
         ("same_node", event("GPU_LOST", "node-01"), event("ECHO", "node-02", 5), False),
+        ("same_node", event("GPU_LOST", "node-01"), event("ECHO", None, 5), True),
+        ("same_node", event("GPU_LOST", None), event("ECHO", "node-01", 5), False),
         ("same_gpu", event("GPU_LOST", pci="0000:1b:00"), event("ECHO", secs=5, pci="0000:1B:00.0"), True),
         ("same_gpu", event("GPU_LOST", pci="0000:1b:00"), event("ECHO", secs=5, pci="0000:52:00"), False),
         ("same_gpu", event("GPU_LOST"), event("ECHO", secs=5), False),

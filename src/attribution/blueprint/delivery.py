@@ -16,9 +16,9 @@ Catalog = Callable[[], CatalogSnapshot]
 
 
 def wait_secs(tries: int, error: BaseException | None, first_secs: float, longest_secs: float) -> float:
-    """How long a sink is left alone after so many tries: what it asks for, or a wait that doubles."""
+    """How long a sink is left alone after so many tries: what it asks for in full, or a wait that doubles."""
     asked = error.wait_secs if isinstance(error, SinkBusy) else None
-    return grown_secs(tries, first_secs, longest_secs) if asked is None else min(asked, longest_secs)
+    return grown_secs(tries, first_secs, longest_secs) if asked is None else asked
 
 
 def grown_secs(tries: int, first_secs: float, longest_secs: float) -> float:

@@ -23,6 +23,7 @@ COMMANDS = {
     "serve": "answer over HTTP: evidence in, a diagnosis out",
     "web": "show the results of a store as read-only pages",
     "bench": "measure how often the answers are right",
+    "doctor": "look at everything that a run needs, and say what to put right",
     "demo": "run Service, Blueprint and pages over the bundled samples",
 }
 """Name of each command and what it does; `attribution.cli.<name>` holds it, imported only when it is asked for."""

@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigurationError(
             [Problem(Place("--watch"), "P008", "takes all there is, not what is asked for", remedy)]
         )
-    with closing(_parts(settings, registry)) as parts:
+    with closing(parts_of(settings, registry)) as parts:
         if not options.check:  # a check tells of everything; a run begins nothing that it cannot finish
             _require_attempts(parts, query)
             parts.open()
@@ -122,7 +122,7 @@ def _flags(options: argparse.Namespace) -> Mapping[str, str]:
     return flags if options.format is None else {"sinks.stdout.format": options.format, **flags}
 
 
-def _parts(settings: BlueprintSettings, registry: Registry) -> Parts:
+def parts_of(settings: BlueprintSettings, registry: Registry) -> Parts:
     """The connectors that are configured; without one that finds attempts, the query says what to look at."""
     found = {kind: configured(settings, registry, kind) for kind in Kind}
     contexts = found[Kind.CONTEXT] or {"context": AdHoc(AdHocSettings())}

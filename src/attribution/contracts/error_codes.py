@@ -54,7 +54,7 @@ CODES = {
     "P004": ("The span ends before it starts.", "Give the earlier time to --start."),
     "P005": ("A flag works only where the Service runs within the process.", "Leave it out, or leave out the Service's address."),
     "P006": ("Nothing says where attempts are to be found.", "Name bundles, or nodes with a span of time, or configure a connector."),
-    "P007": ("A connector cannot be used.", "Put its settings right; `attribution run --check` tries all of them."),
+    "P007": ("A connector cannot be used.", "Put its settings right; `attribution doctor` tries all of them."),
     "P008": ("Two flags of a run do not go together.", "Leave out one of them."),
     "R001": ("A rule file cannot be read or imported, or a folder has no rules.", "Put right what is named."),
     "R002": ("Two rules have one id or name.", "Rename one; numbers from 900 on are never shipped ones."),

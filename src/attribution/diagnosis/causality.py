@@ -78,15 +78,21 @@ def _edges_of(
             near.setdefault(where, []).append(cause)
     for effect in effects:
         tried: dict[str, Symptom] = {}
-        for where in place(effect):
+        candidates = [causes] if _is_anywhere(relation, effect) else [near.get(where, []) for where in place(effect)]
+        for standing in candidates:
             fitting = (
                 c
-                for c in near.get(where, ())[:MAX_LOOKED_AT]
+                for c in standing[:MAX_LOOKED_AT]
                 if c.id != effect.id and _in_order(relation, c, effect) and _is_near(relation, c, effect)
             )
             tried.update((cause.id, cause) for cause in islice(fitting, MAX_TRIED))
         for cause in sorted(tried.values(), key=Symptom.sort_key):
             yield Edge(cause, effect, relation)
+
+
+def _is_anywhere(relation: Relation, effect: Symptom) -> bool:
+    """Whether an effect has no known node, as in one output of a whole job: then no node is ruled out."""
+    return effect.node is None and relation.scope in {"same_node", "same_nvlink_domain"}
 
 
 def _places(scope: str, domains: Mapping[str, str | None]) -> Callable[[Symptom], tuple[object, ...]]:
@@ -122,7 +128,7 @@ def obstacle(relation: Relation, cause: Symptom, effect: Symptom, context: Execu
     if cause.id == effect.id:
         return "same finding"
     place = _places(relation.scope, {node.name: node.nvlink_domain for node in context.nodes})
-    if set(place(cause)).isdisjoint(place(effect)):
+    if not _is_anywhere(relation, effect) and set(place(cause)).isdisjoint(place(effect)):
         return "scope"
     if not _in_order(relation, cause, effect):
         return "order"

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from attribution.bundle.evidence import Evidence, StreamKey
 from attribution.contracts.diagnosis import Diagnosis
-from attribution.contracts.vocabulary import Role, TerminalState
+from attribution.contracts.vocabulary import Role, Source, TerminalState
 from attribution.diagnosis.filtering import Filtered, filter_events
 from attribution.diagnosis.materialise import materialise
-from attribution.diagnosis.outcome import Outcome, decide_outcome, is_undisturbed, terminal_state
+from attribution.diagnosis.outcome import Outcome, Sight, decide_outcome, is_undisturbed, terminal_state
 from attribution.diagnosis.refinement import Demotion, Refinement, begin, refine
 from attribution.diagnosis.reporting import report
 from attribution.diagnosis.scheduler_record import scheduler_events
@@ -23,6 +23,7 @@ from attribution.extraction.ruleset import RuleSets
 from attribution.rules.api import RefineStage
 from attribution.rules.model import Catalog
 
+_OF_JOB = frozenset({Source.APPLOG, Source.SCHEDULER})
 _BEFORE_OUTCOME = (RefineStage.NODE, RefineStage.JOB, RefineStage.FINAL)
 
 
@@ -71,10 +72,13 @@ def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settin
     refinement.failures.extend(filtered.failures)
     for stage in _BEFORE_OUTCOME:
         refine(refinement, stage, catalog, context, filtered.events, trace)
-    undisturbed = is_undisturbed(context, _signs(filtered.events, catalog), _lines(extraction))
-    state, outcome = _outcome(refinement, evidence, undisturbed, trace)
+    sight = Sight(
+        of_job=any(r.stream.key.source in _OF_JOB and r.tally.lines for r in extraction.reports),
+        undisturbed=is_undisturbed(context, _signs(filtered.events, catalog), _lines(extraction)),
+    )
+    state, outcome = _outcome(refinement, evidence, sight, trace)
     refine(refinement, RefineStage.POST_OUTCOME, catalog, context, filtered.events, trace, outcome.sub_domain)
-    outcome = _after(outcome, state, refinement, undisturbed, trace)
+    outcome = _after(outcome, state, refinement, sight, trace)
     return report(evidence, extraction, refinement, outcome, state, filtered, catalog, settings, trace)
 
 
@@ -88,11 +92,9 @@ def _lines(extraction: Extraction) -> dict[StreamKey, int]:
     return {report.stream.key: report.tally.lines for report in extraction.reports}
 
 
-def _outcome(
-    refinement: Refinement, evidence: Evidence, undisturbed: bool, trace: Trace
-) -> tuple[TerminalState, Outcome]:
+def _outcome(refinement: Refinement, evidence: Evidence, sight: Sight, trace: Trace) -> tuple[TerminalState, Outcome]:
     state = terminal_state(evidence.context, _speaking(refinement), refinement.active())
-    outcome = decide_outcome(state, refinement.roots(), refinement.active(), undisturbed)
+    outcome = decide_outcome(state, refinement.roots(), refinement.active(), sight)
     trace.add("outcome", "terminal-state", FIRED, decision=state.value)
     trace.add("outcome", "outcome-mapping", FIRED, decision=outcome.sub_domain.value, reason=outcome.reason)
     if state is TerminalState.COMPLETED:
@@ -115,9 +117,9 @@ def _speaking(refinement: Refinement) -> tuple[Symptom, ...]:
     return tuple(found)
 
 
-def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, undisturbed: bool, trace: Trace) -> Outcome:
+def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, sight: Sight, trace: Trace) -> Outcome:
     """The outcome once more, if a rule of POST_OUTCOME set a root aside or moved it."""
-    again = decide_outcome(state, refinement.roots(), refinement.active(), undisturbed)
+    again = decide_outcome(state, refinement.roots(), refinement.active(), sight)
     if again != outcome:
         trace.add("post_outcome", "outcome-mapping", FIRED, decision=again.sub_domain.value, reason=again.reason)
     return again

@@ -177,12 +177,13 @@ def derived(rule: Filter, decision: Derive) -> Event:
 
 def annotated(event: Event, decision: Annotate) -> Event:
     """The event with what the annotation adds."""
+    rank = None if decision.no_rank else event.rank
     return replace(
         event,
         fields=freeze({**dict(event.fields), **decision.fields}),
         device=decision.device or event.device,
         node=decision.node or event.node,
-        rank=decision.rank if decision.rank is not None else event.rank,
+        rank=decision.rank if decision.rank is not None else rank,
     )
 
 

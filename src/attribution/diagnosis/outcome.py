@@ -66,12 +66,14 @@ def scheduler_state(context: ExecutionContext) -> TerminalState | None:
 
 def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], active: Sequence[Symptom]) -> TerminalState:
     """How the attempt ended, by the written order of precedence of the taxonomy."""
-    said = scheduler_state(context)
+    said = scheduler_state(context) or _recorded(symptoms)
     if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
     proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
     own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
+    taken = [s for s in active if _taken(s)]
+    own_failure = own_failure or (bool(taken) and _trouble_before(taken, active) is not None)
     for state in _TAKEN_BY_SCHEDULER:
         if said is state or state in proven:
             # A job that failed and was then swept up by the site's cancel is `failed`.
@@ -89,9 +91,20 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     return _from_logs(active, claimed, proven)
 
 
+def _recorded(symptoms: Sequence[Symptom]) -> TerminalState | None:
+    """A good end that the scheduler's own records tell, where none of them tells of another."""
+    recorded = [s for s in symptoms if any(event.key.source is Source.SCHEDULER for event in s.events)]
+    states = {s.type.terminal_state for s in recorded} - {None, TerminalState.RUNNING}
+    return TerminalState.COMPLETED if states == {TerminalState.COMPLETED} else None
+
+
 def _proves(symptom: Symptom) -> bool:
-    """Whether a symptom shows by itself how the attempt ended; what jobs survive is only a claim, see `_from_logs`."""
-    return symptom.type.role is not Role.CONTEXT and symptom.type.ends_job in ENDS_JOB[:2]
+    """Whether a symptom shows by itself how the attempt ended.
+
+    That a start failed, or that something still ran, is only a claim where jobs survive it: see `_from_logs`.
+    """
+    is_claim = symptom.type.terminal_state in _CLAIMS and symptom.type.ends_job not in ENDS_JOB[:2]
+    return symptom.type.role is not Role.CONTEXT and not is_claim
 
 
 def _taken(symptom: Symptom) -> bool:
@@ -122,20 +135,32 @@ class Outcome:
         return state in STATES_WITHOUT_BLAME and self.sub_domain is SubDomain.SCHEDULER
 
 
-def decide_outcome(
-    state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom], undisturbed: bool = False
-) -> Outcome:
-    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous.
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen of the run itself, beside its symptoms.
 
-    `undisturbed` says that nothing claims a failure and the logs end while the training goes on.
+    `of_job`: something of the job was examined; where only a node was, its troubles are all there is to name.
+    `undisturbed`: nothing claims a failure, and a log ends while the training goes on.
     """
+
+    of_job: bool = True
+    undisturbed: bool = False
+
+
+def decide_outcome(
+    state: TerminalState,
+    roots: Sequence[Symptom],
+    active: Sequence[Symptom],
+    sight: Sight = Sight(),
+) -> Outcome:
+    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous."""
     if state is TerminalState.COMPLETED:
         return Outcome(SubDomain.NONE, (), "the attempt completed")
     # What never ends a job by itself can explain something else, but is not named.
-    roots = [root for root in roots if root.type.ends_job != "no"]
+    roots = [root for root in roots if root.type.ends_job != "no" or not sight.of_job]
     if not roots:
         seen = any(s.type.role is Role.EFFECT for s in active)
-        if undisturbed and not seen:
+        if sight.undisturbed and not seen:
             return Outcome(SubDomain.NONE, (), "its log ends while the training goes on, and shows no failure")
         reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"
         return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
@@ -144,12 +169,23 @@ def decide_outcome(
         where = f" on {earlier.node}" if earlier.node else ""
         reason = f"{earlier.type.meaning}{where} came provably before every cause that is left"
         return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
+    ending = _unexplained_end(roots, active)
+    if ending is not None:
+        reason = f"jobs often survive {roots[0].type.meaning}, and it explains nothing of {ending.type.meaning}"
+        return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
     places = {_sub_domain(root) for root in roots}
     if len(places) == 1:
         confidence = Confidence.SINGLE if len(roots) == 1 else Confidence.COMPOUND
         reason = "one cause is left" if len(roots) == 1 else f"{len(roots)} causes are left, all of one kind"
         return Outcome(places.pop(), tuple((root, confidence) for root in roots), reason)
     return _of_several(roots)
+
+
+def _unexplained_end(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:
+    """What usually ends a job and nothing explains, where all roots are such as jobs often survive."""
+    if any(root.type.ends_job in ENDS_JOB[:2] for root in roots):
+        return None
+    return next((s for s in active if s.type.role is Role.EFFECT and s.type.ends_job in ENDS_JOB[:2]), None)
 
 
 def is_undisturbed(context: ExecutionContext, signs: Sequence[Event], lines: Mapping[StreamKey, int]) -> bool:

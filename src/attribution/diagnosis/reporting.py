@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from attribution.bundle.evidence import Evidence, StreamKey
@@ -47,6 +48,8 @@ from attribution.extraction.masking import mask
 from attribution.rules.model import Catalog
 
 _MAX_EVIDENCE = 3
+_ECHO, _END = "collective_echo", "process_end"
+"""Tags of what ranks report of a peer that is gone, and of what is reported of processes that ended."""
 _GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
 _UNTRUSTED = frozenset({Source.APPLOG, Source.FLIGHT_RECORDER})
 """Sources that the job itself writes: a line in them proves nothing against a node."""
@@ -75,6 +78,7 @@ def report(
     symptoms = tuple(_symptom(s, refinement) for s in _listed(refinement))
     cited = [event for s in refinement.symptoms.values() for event in _cited(s, refinement)]
     first = _first_failure(refinement)
+    cited += [first.first] if first else []
     settled = would_decide(outcome, gaps, first, evidence.context)
     return Diagnosis(
         workload_id=evidence.context.workload_id,
@@ -342,7 +346,8 @@ def _context_line(raw: bytes) -> str:
 def _first_failure(refinement: Refinement) -> Symptom | None:
     """The earliest symptom that jobs seldom survive; the earliest of any kind where there is none.
 
-    What was set aside as the consequence of another is first only if it provably came before that.
+    What was set aside as the consequence of another is first only if it provably came before that. Where all ranks but
+    one lost a peer, it is how that one ended.
     """
     seen = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT and not _followed(s, refinement)]
 
@@ -351,7 +356,21 @@ def _first_failure(refinement: Refinement) -> Symptom | None:
         only_after = moment is None or moment.inherited
         return symptom.type.ends_job not in ENDS_JOB[:2], only_after, symptom.sort_key(), symptom.id
 
-    return min(seen, key=key, default=None)
+    first = min(seen, key=key, default=None)
+    return _lost_peer(first, refinement) or first
+
+
+def _lost_peer(first: Symptom | None, refinement: Refinement) -> Symptom | None:
+    """The end of the only rank that ended without having lost a peer: it is the peer that the others lost."""
+    if first is None or _ECHO not in first.type.tags:
+        return None
+    symptoms = refinement.symptoms.values()
+    echoing = {rank for s in symptoms if _ECHO in s.type.tags for rank in s.ranks}
+    ends = [(s, e) for s in symptoms if _END in s.type.tags for e in s.events if e.rank not in {None, *echoing}]
+    if not echoing or len({event.rank for _, event in ends}) != 1:
+        return None
+    symptom, event = min(ends, key=lambda end: end[1].sort_key())
+    return replace(symptom, node=event.node, events=(event,))
 
 
 def _followed(symptom: Symptom, refinement: Refinement) -> bool:

@@ -57,7 +57,8 @@ class Event:
     `until` is the time of the last, if later. `trusted` is false where the line's own header says that another program
     or node wrote it than its log is for, so that it proves nothing against a node.
     `discriminator` keeps apart what would else be one symptom (two different exceptions). `id` comes from content
-    alone: no time, no line number.
+    alone: no time, no line number. `in_order` is false where the place in the stream tells nothing of the time, as
+    in a list of records; `first_line` and `last_line` then count the sentences in which the records are told.
     """
 
     id: str
@@ -83,6 +84,7 @@ class Event:
     before: tuple[bytes, ...] = ()
     after: tuple[bytes, ...] = ()
     samples: tuple[Sample, ...] = ()
+    in_order: bool = True
 
     def get(self, name: str) -> str | None:
         """One field, or None."""
@@ -119,11 +121,11 @@ def event_id(key: StreamKey, line: bytes, occurrence: int, salt: str = "") -> st
 
 def event_order(a: Event, b: Event) -> Order:
     """What is proven about two events: by position within one stream, else by their clocks."""
-    if a.key == b.key:
+    if a.key == b.key and a.in_order and b.in_order:
         if a.offset == b.offset:
             return Order.UNKNOWN
         return Order.BEFORE if a.offset < b.offset else Order.AFTER
-    same_node = a.key.node is not None and a.key.node == b.key.node
+    same_node = a.key == b.key or (a.key.node is not None and a.key.node == b.key.node)
     # A container may keep another zone than its host, so zone-less readings compare only within one source.
     same_clock = same_node and (a.key.source == b.key.source or (a.moment is not None and a.moment.basis is Basis.UTC))
     return order(a.moment, b.moment, same_clock=same_clock)

@@ -71,8 +71,9 @@ class Symptom:
 
     @property
     def rank(self) -> int | None:
-        """The rank, where it is one; the first to show it, where they are several."""
-        return self.first.rank
+        """The rank, where it is one, be it that not all lines name it; the first to show it, where they are several."""
+        ranks = self.ranks
+        return ranks[0] if len(ranks) == 1 else self.first.rank
 
     def get(self, name: str) -> str | None:
         """A field of the first event that has it."""

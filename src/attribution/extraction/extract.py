@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 
 import msgspec
@@ -18,6 +18,7 @@ from attribution.extraction.clock import ClockRules
 from attribution.extraction.conditions import Above, Below, Blank, Condition, Equal, Increase, Span, find
 from attribution.extraction.envelopes import explode_loki
 from attribution.extraction.flood import Limits
+from attribution.extraction.records.reading import TELLERS, scan_records, teller_of
 from attribution.extraction.ruleset import RuleSets
 from attribution.extraction.scanner import Scan, scan_stream
 from attribution.extraction.series import Identity, Series, host_of, merge, read_series
@@ -92,10 +93,18 @@ def _scan_all(
 
     def one(stream: EvidenceStream) -> Scan:
         clock = ClockRules.of(stream.clock, evidence.context)
+        tell = teller_of(stream)
+        if tell is not None:
+            return scan_records(stream, tell, rules[stream.key.source], clock, names, limits)
         readable = _as_lines(stream)
         if readable is None:
             return Scan()
-        return scan_stream(readable, rules[stream.key.source], clock, names, limits)
+        scan = scan_stream(readable, rules[stream.key.source], clock, names, limits)
+        if (
+            stream.format is Format.RAW_LOKI_STREAMS
+        ):  # label set after label set, so that only their times order entries
+            scan.events = [replace(event, in_order=False) for event in scan.events]
+        return scan
 
     size = sum(segment.size or 0 for stream in streams for segment in stream.segments)
     workers = workers or (os.cpu_count() or 1 if size >= PARALLEL_BYTES else 1)
@@ -120,10 +129,7 @@ def _loki_segment(segment: Segment) -> Segment:
         with segment.open() as source:
             body = source.read()
         try:
-            records = [
-                msgspec.json.encode({"time": ns, "host": _host_label(labels), "message": line})
-                for ns, labels, line in explode_loki(body)
-            ]
+            records = [msgspec.json.encode(_loki_record(ns, labels, line)) for ns, labels, line in explode_loki(body)]
         except EvidenceError as error:
             raise OSError(error.problems[0].message) from error
         return BytesIO(b"\n".join(records))
@@ -131,6 +137,16 @@ def _loki_segment(segment: Segment) -> Segment:
     return Segment(segment.offset, segment.first_line, opened)
 
 
+def _loki_record(ns: int, labels: Mapping[str, str], line: str) -> dict[str, object]:
+    """An entry as a record that keeps what its labels tell: the host, the rank, and who else wrote it."""
+    rank = next((labels[name] for name in _RANK_LABELS if labels.get(name)), "")
+    writer = " ".join(f"{name}={labels[name]}" for name in _WRITER_LABELS if labels.get(name))
+    record: dict[str, object] = {"time": ns, "host": _host_label(labels), "stream": writer, "message": line}
+    return {**record, "rank": int(rank)} if rank.isascii() and rank.isdigit() and len(rank) < 7 else record
+
+
+_RANK_LABELS = ("rank", "global_rank")
+_WRITER_LABELS = (*_RANK_LABELS, "filename", "pod", "pod_name", "container", "container_name", "stream")
 _HOST_LABELS = ("hostname", "host", "node", "node_name", "nodename", "instance")
 
 
@@ -140,7 +156,7 @@ def _host_label(labels: Mapping[str, str]) -> str | None:
 
 def _report(stream: EvidenceStream, scan: Scan) -> StreamReport:
     status, reason, tally = stream.status, stream.reason, scan.tally
-    if stream.format not in LINE_FORMATS | {Format.RAW_LOKI_STREAMS}:
+    if stream.format not in LINE_FORMATS | TELLERS.keys() | {Format.RAW_LOKI_STREAMS}:
         status, reason = Status.SKIPPED, reason or f"the format {stream.format.value} is not examined by this version"
     elif tally.damage:
         status = Status.PARTIAL if tally.bytes else Status.ERROR

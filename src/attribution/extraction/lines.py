@@ -230,6 +230,10 @@ def _pod(peeling: _Peeling, match: re.Match[str]) -> None:
     peeling.tags.append(match[1])
 
 
+def _on_node(peeling: _Peeling, match: re.Match[str]) -> None:
+    peeling.host = peeling.host or match[1]
+
+
 def _remote(peeling: _Peeling, match: re.Match[str]) -> None:
     peeling.host = peeling.host or match[1]
     peeling.tags.append(match[1])
@@ -308,6 +312,8 @@ _LAYERS = (
         _STAMPED,
     ),
     _layer("ray daemon", "(", rf"\(({_DAEMON})()(?:, ip={_IP}| \+[\dhms]{{1,12}})?\)(?: |$)", _ray),
+    # how records of a scheduler are told, see `records`
+    _layer("on node", "o", rf"on node ({_HOST}):(?: |$)", _on_node),
     # headers that begin a line
     _layer("nccl", _DIGITS + _UPPER + _LOWER, rf"({_HOST}):(\d{{1,10}}):\d{{1,10}} \[\d{{1,4}}\] ", _nccl),
     _layer("torch", "EWIF", rf"\[([EWIF]) {_PLACE}\](?: |$)", _letter_level),

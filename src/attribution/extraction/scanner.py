@@ -16,7 +16,7 @@ from attribution.extraction.lines import Line, peel
 from attribution.extraction.masking import MASK, mask
 from attribution.extraction.ruleset import RuleSet
 from attribution.extraction.windows import Tally, Window, windows
-from attribution.rules.api import Finding, Match
+from attribution.rules.api import NOWHERE, Finding, Match
 from attribution.rules.guard import RuleFailure, answers
 from attribution.rules.model import Extractor
 
@@ -409,6 +409,8 @@ class _Scanner:
         rank: int | None,
     ) -> None:
         moment = spot.line.moment or self._between(window, spot)
+        if finding.node == NOWHERE:
+            node = rank = None
         node = self._names.resolve(finding.node) or node
         rank = finding.rank if finding.rank is not None else rank
 

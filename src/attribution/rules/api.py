@@ -61,6 +61,10 @@ class Match:
         return self.groups.get(group)
 
 
+NOWHERE = ""
+"""As the node of a finding: it is about no node and no rank in particular, whoever wrote the line."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What an extractor says of a line. `node` and `rank` only where the line names another than its writer."""
@@ -165,7 +169,7 @@ class Derive:
 
 @dataclass(frozen=True, slots=True)
 class Annotate:
-    """The event as it stands, with more known about it."""
+    """The event as it stands, with more known about it. `no_rank` says that what was read as its rank is none."""
 
     event: Event
     reason: str
@@ -173,6 +177,7 @@ class Annotate:
     device: Device | None = None
     node: str | None = None
     rank: int | None = None
+    no_rank: bool = False
 
 
 EventDecision = Absorb | SetContext | Derive | Annotate
@@ -222,7 +227,9 @@ def _last_offsets(events: Iterable[Event]) -> dict[StreamKey, int]:
     """Where the last event of each stream stands."""
     offsets: dict[StreamKey, int] = {}
     for event in events:
-        offsets[event.key] = max(event.offset, offsets.get(event.key, -1))
+        later = event.until or event.moment
+        place = event.offset if event.in_order else later.us if later else -1
+        offsets[event.key] = max(place, offsets.get(event.key, -1))
     return offsets
 
 

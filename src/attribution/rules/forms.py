@@ -7,7 +7,7 @@ from typing import Any
 from attribution.contracts.errors import Place
 from attribution.events.event import Device
 from attribution.events.moment import SECOND
-from attribution.rules.api import Finding, Match, PrintedBy
+from attribution.rules.api import NOWHERE, Finding, Match, PrintedBy
 from attribution.rules.model import Extractor, Filter, Refiner, Relation, Rule, RuleInfo, Written
 from attribution.rules.options import ExtractorOptions, FilterOptions, RefinerOptions
 from attribution.rules.schema import Emit, ExtractorFile, RelationFile, RuleBase
@@ -66,7 +66,7 @@ def finder(emit: Emit) -> Callable[[Match], Iterable[Finding]]:
             symptom=emit.symptom,
             fields=fields,
             device=device if device and device.ids else None,
-            node=groups.get(emit.node) if emit.node else None,
+            node=NOWHERE if emit.node == "none" else groups.get(emit.node) if emit.node else None,
             rank=int(rank) if rank and rank.isdecimal() and len(rank) < 9 else None,
             discriminator="|".join(groups.get(name) or "" for name in emit.key),
         )

@@ -325,7 +325,7 @@ class _Loading:
     def _check_groups(self, emit: Emit, groups: set[str], document: documents.Document) -> None:
         used: list[tuple[documents.Path, str]] = [(("emit", "keep", i), g) for i, g in enumerate(emit.keep)]
         used += [(("emit", "key", i), g) for i, g in enumerate(emit.key)]
-        used += [(("emit", "node"), emit.node)] if emit.node else []
+        used += [(("emit", "node"), emit.node)] if emit.node and emit.node != "none" else []
         used += [(("emit", "rank"), emit.rank)] if emit.rank else []
         used += [(("emit", "device", "ids", n), g) for n, g in emit.device.ids.items()] if emit.device else []
         for path, group in used:

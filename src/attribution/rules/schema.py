@@ -127,7 +127,7 @@ class Emit(Strict):
     keep: tuple[str, ...] = ()
     set: dict[str, str] = Field(default_factory=dict)
     device: DeviceModel | None = None
-    node: str | None = None
+    node: str | None = Field(default=None, description="the group that names it; `none`: it is about no node")
     rank: str | None = None
     key: tuple[str, ...] = Field(default=(), description="groups that keep findings of one symptom apart")
 

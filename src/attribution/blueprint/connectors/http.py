@@ -323,7 +323,7 @@ class Question:
     """One thing to ask of a server. `nodes` are those that must be told of even if nothing comes, in order.
 
     `ask` yields observations and may raise Refused, HaltedError or Partial. `nothing` gives the reason why a node has
-    none, asking more if it must.
+    none, asking more if it must. What is said without content is of `stream`, if it has a name for it.
     """
 
     source: Source
@@ -331,6 +331,7 @@ class Question:
     ask: Callable[[Call], Iterator[Observation]]
     nothing: Callable[[Call, str | None], str | None] = lambda call, node: None
     window: Window | None = None
+    stream: str | None = None
 
 
 @dataclass(slots=True)
@@ -434,7 +435,7 @@ class HttpCollector(Collector[S]):
         return Observation(
             source=question.source,
             node=node,
-            stream=f"({self.http.address})",
+            stream=question.stream or f"({type(self).__name__.lower()})",
             window=question.window,
             status=status,
             reason=reason,

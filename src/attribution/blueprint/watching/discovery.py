@@ -5,7 +5,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -130,7 +130,7 @@ class Discovery:
         batch: list[Sighting] = []
         try:
             for found in asked.connector.discover(self._query(asked, now)):
-                sighting = self._sighting(found, now, seen)
+                sighting = self._sighting(asked, found, now, seen)
                 batch += [] if sighting is None else [sighting]
                 if len(batch) >= _AT_ONCE:
                     yield batch
@@ -140,13 +140,13 @@ class Discovery:
             raise
         yield batch
 
-    def _sighting(self, found: Found, now: datetime, seen: dict[str, str]) -> Sighting | None:
+    def _sighting(self, asked: _Asked, found: Found, now: datetime, seen: dict[str, str]) -> Sighting | None:
         """What is to be noted of what was found; None if that is no attempt, has not ended, or was found before."""
         if isinstance(found, Unusable):
             self._meters.found.labels("unusable").inc()
             self._tell(found.origin, words(found.reason), is_failure=found.is_failure)
             return None
-        attempt = self._orchestrator.enriched(found)
+        attempt = self._orchestrator.enriched(replace(found, found_by=asked.name))
         if not _is_over(attempt.context):
             self._meters.found.labels("running").inc()
             return None

@@ -97,7 +97,7 @@ class Sending:
             logger().error("delivery failed", **told)
             return "failed"
         wait = wait_secs(delivery.tries + 1, error, self._settings.retry_secs, LONGEST_WAIT_SECS)
-        later = now + timedelta(seconds=wait)
+        later = now + timedelta(seconds=min(wait, LONGEST_WAIT_SECS))
         if not self._outbox.retry(delivery, later, words(error), now):
             return "lost"
         logger().warning("not delivered", **told, tries=delivery.tries + 1, again_at=later.isoformat())

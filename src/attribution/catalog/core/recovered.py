@@ -1,4 +1,4 @@
-"""CORE006: trouble that ended before the job failed is not what ended the job."""
+"""CORE008: trouble that ended before the job failed is not what ended the job."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,7 +14,7 @@ _NAMES = ("interface", "mount", "path", "pci", "port", "server", "target")
 """Fields that say which of several servers, links or mounts a finding is about."""
 
 
-@event_filter(id="CORE006", name="recovered", since="0.1.0", stage=FilterStage.MAIN)
+@event_filter(id="CORE008", name="recovered", since="0.1.0", stage=FilterStage.MAIN)
 def recovered(view: EventView) -> Iterator[EventDecision]:
     """Trouble is set aside where the same place then reports its end, and the job failed only long after that, if at all.
 

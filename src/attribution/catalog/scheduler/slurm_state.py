@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from attribution.contracts.vocabulary import Source
-from attribution.rules.api import Finding, Match, PrintedBy, extractor
+from attribution.rules.api import NOWHERE, Finding, Match, PrintedBy, extractor
 
 _SYMPTOMS = {
     "TIMEOUT": "SCHEDULER_TIME_LIMIT",
@@ -16,8 +16,11 @@ _SYMPTOMS = {
     "CANCELLED": "SCHEDULER_CANCELLED",
     "FAILED": "SCHEDULER_FAILED",
     "COMPLETED": "SCHEDULER_COMPLETED",
+    "RUNNING": "SCHEDULER_RUNNING",
+    "SUSPENDED": "SCHEDULER_RUNNING",
 }
-_STATE = r"(?P<state>TIMEOUT|DEADLINE|NODE_FAIL|BOOT_FAIL|OUT_OF_MEMORY|OUT_OF_ME|PREEMPTED|CANCELLED|FAILED|COMPLETED)"
+_STATE = r"(?P<state>TIMEOUT|DEADLINE|NODE_FAIL|BOOT_FAIL|OUT_OF_MEMORY|OUT_OF_ME|PREEMPTED|CANCELLED|FAILED|COMPLETED"
+_STATE += r"|RUNNING|SUSPENDED)"
 
 
 @extractor(
@@ -43,7 +46,7 @@ def slurm_state(match: Match) -> Iterator[Finding]:
     Next step: read the job's own logs for what came before.
     """
     state = match["state"] or ""
-    yield Finding(_SYMPTOMS[state], {"state": state, "job": match["job"], "uid": match["uid"]})
+    yield Finding(_SYMPTOMS[state], {"state": state, "job": match["job"], "uid": match["uid"]}, node=NOWHERE)
 
 
 CASES = """
@@ -52,32 +55,37 @@ CASES = """
     node-01 +0.0s scheduler | 81234|train|gpu|team|128|TIMEOUT|0:0
     node-01 +0.0s scheduler | 81234.batch|batch||team|16|CANCELLED|0:15
   expect: |
-    node-01 +0.0s SCHEDULER_TIME_LIMIT job=81234 state=TIMEOUT
+    - +0.0s SCHEDULER_TIME_LIMIT job=81234 state=TIMEOUT
 - name: table, state cut short
   given: |
     node-01 +0.0s scheduler | 81234             train        gpu       team         16 OUT_OF_ME+      0:125
   expect: |
-    node-01 +0.0s SCHEDULER_OUT_OF_MEMORY job=81234
+    - +0.0s SCHEDULER_OUT_OF_MEMORY job=81234
 - name: cancelled by somebody
   given: |
     node-01 +0.0s scheduler | 81234|CANCELLED by 1007|0:0
   expect: |
-    node-01 +0.0s SCHEDULER_CANCELLED uid=1007
+    - +0.0s SCHEDULER_CANCELLED uid=1007
 - name: job record
   given: |
     node-01 +0.0s scheduler |    JobState=NODE_FAIL Reason=NodeDown Dependency=(null)
   expect: |
-    node-01 +0.0s SCHEDULER_NODE_FAILED state=NODE_FAIL
+    - +0.0s SCHEDULER_NODE_FAILED state=NODE_FAIL
 - name: failed, which says no more
   given: |
     node-01 +0.0s scheduler | 81234|train|gpu|team|128|FAILED|1:0
   expect: |
-    node-01 +0.0s SCHEDULER_FAILED job=81234
+    - +0.0s SCHEDULER_FAILED job=81234
 - name: ended well
   given: |
     node-01 +0.0s scheduler | 81234             train        gpu       team         16  COMPLETED      0:0
   expect: |
-    node-01 +0.0s SCHEDULER_COMPLETED job=81234
+    - +0.0s SCHEDULER_COMPLETED job=81234
+- name: it runs
+  given: |
+    node-01 +0.0s scheduler | 81234|train|gpu|team|128|RUNNING|0:0
+  expect: |
+    - +0.0s SCHEDULER_RUNNING job=81234
 - name: a step
   because: a step is cancelled whenever its job ends early
   given: |

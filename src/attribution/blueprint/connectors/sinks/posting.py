@@ -1,0 +1,125 @@
+"""What sinks have in common that post results to an address: which results, how, and what an answer means."""
+
+import threading
+from collections.abc import Mapping
+
+import httpx
+from pydantic import Field
+
+import attribution
+from attribution.blueprint.connectors.base import ConnectorError, SinkBusy, SinkRefused
+from attribution.client.retry import retry_after_secs
+from attribution.contracts.base import Strict
+from attribution.contracts.result import AttributionBlueprintResult
+from attribution.contracts.vocabulary import SubDomain, TerminalState
+from attribution.presentation.columns import visible
+from attribution.store.results import result_key
+
+_REFUSED = frozenset({400, 413, 422})
+"""Answers that say that this very result will never be taken."""
+_BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
+_SHOWN = 200
+_MOST_BYTES = 4096
+
+
+class PostingSettings(Strict):
+    """Which results are posted, and how patiently."""
+
+    only_terminal_states: tuple[TerminalState, ...] = Field(
+        default=(), description="post only attempts that ended so; all if none is named"
+    )
+    only_sub_domains: tuple[SubDomain, ...] = Field(
+        default=(), description="post only results with such a cause; all if none is named"
+    )
+    dashboard_url: str | None = Field(
+        default=None, pattern=r"^https?://[^/\s]", description="address of the pages, to which messages then link"
+    )
+    timeout_secs: float = Field(
+        default=10.0, gt=0, description="how long connecting, and each part of an answer, may take"
+    )
+
+
+def wanted(settings: PostingSettings, result: AttributionBlueprintResult) -> bool:
+    """Whether a result is one of those that are posted."""
+    states, causes = settings.only_terminal_states, settings.only_sub_domains
+    return (not states or result.terminal_state in states) and (not causes or result.sub_domain in causes)
+
+
+def page_of(settings: PostingSettings, result: AttributionBlueprintResult) -> str | None:
+    """The address of the page that shows a result, if pages are configured."""
+    if settings.dashboard_url is None:
+        return None
+    return f"{settings.dashboard_url.rstrip('/')}/attempts/{result_key(result, result.context.tenant)}"
+
+
+class Post:
+    """Posts to one address. Redirects are not followed: a result goes where it was meant to go, or nowhere."""
+
+    def __init__(self, url: str, timeout_secs: float) -> None:
+        self._url = url
+        self._timeout_secs = timeout_secs
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def send(self, body: bytes, headers: Mapping[str, str]) -> None:
+        """Post once. Raises SinkBusy, SinkRefused or ConnectorError, without showing the address."""
+        status, answered, said = self._called("POST", body, headers)
+        if 200 <= status < 300:
+            return
+        message = f"answered {status}{said}"
+        if status in _REFUSED:
+            raise SinkRefused(message)
+        if 300 <= status < 400:
+            raise ConnectorError(
+                f"answered {status}, which sends elsewhere; results go only to the address that is set"
+            )
+        if status in _BUSY:
+            raise SinkBusy(message, retry_after_secs(answered.get("retry-after", "")))
+        raise ConnectorError(message)
+
+    def reach(self) -> int:
+        """The status of an answer to HEAD, whatever it is: somebody is there. Raises ConnectorError."""
+        return self._called("HEAD", b"", {})[0]
+
+    def close(self) -> None:
+        """Give up the connections."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _called(self, method: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers, str]:
+        """Status, headers and the begin of an answer; no more of it is read."""
+        try:
+            with self._opened().stream(method, self._url, content=body, headers=headers) as response:
+                held = b""
+                for chunk in response.iter_bytes(_MOST_BYTES):
+                    held += chunk
+                    if len(held) >= _MOST_BYTES:
+                        break
+                return response.status_code, response.headers, _said(held)
+        except httpx.TimeoutException:
+            raise SinkBusy(f"gave no answer within {self._timeout_secs:g} s") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise SinkBusy(f"cannot be reached: {visible(reason.replace(self._url, 'its address'))}") from None
+
+    def _opened(self) -> httpx.Client:
+        with self._lock:
+            if self._client is None:
+                agent = {"User-Agent": f"attribution/{attribution.__version__}"}
+                self._client = httpx.Client(timeout=self._timeout_secs, headers=agent, follow_redirects=False)
+            return self._client
+
+
+def reached(post: Post) -> str:
+    """What `check` of such a sink says."""
+    status = post.reach()
+    return f"is there (it answered {status} to a call that delivers nothing)"
+
+
+def _said(body: bytes) -> str:
+    """The begin of what was answered, on one line that no terminal acts on."""
+    text = " ".join(body.decode("utf-8", "replace").split())
+    short = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return f": {visible(short)}" if short else ""

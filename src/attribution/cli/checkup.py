@@ -1,0 +1,249 @@
+"""What `attribution doctor` looks at: each check says what it found and, where that is not right, what to do."""
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import httpx
+from sqlalchemy import delete, false
+
+from attribution.blueprint.connectors.base import Connector, ConnectorError
+from attribution.blueprint.connectors.context.ad_hoc import AdHoc
+from attribution.blueprint.connectors.registry import Registry
+from attribution.blueprint.orchestrator import Parts
+from attribution.blueprint.settings import BlueprintSettings, Endpoint
+from attribution.client.client import AttributionClient
+from attribution.client.errors import ServiceError, ServiceProblem
+from attribution.client.retry import NO_RETRIES
+from attribution.configuration.secrets import without_password
+from attribution.contracts.errors import AttributionError, ConfigurationError
+from attribution.store.address import SqliteAddress, address
+from attribution.store.backlog import Backlog
+from attribution.store.database import Store, open_store
+from attribution.store.outbox import DeliveryState, Outbox
+from attribution.store.schema import watch_memory
+
+_SETTINGS = "see the settings of `{}`: attribution run --show-config"
+_CLOCK_WARNING_SECS, _CLOCK_BROKEN_SECS = 3.0, 300.0
+
+
+class Health(StrEnum):
+    """How a thing is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known of one thing. `remedy` says what to do where it is not well."""
+
+    what: str
+    health: Health
+    text: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing to look at. `look` may take long and may raise."""
+
+    what: str
+    look: Callable[[], Sequence[Finding]]
+    remedy: str
+
+
+def run_checks(checks: Sequence[Check], timeout_secs: float) -> Iterator[Finding]:
+    """What the checks find, in their order. They run side by side, and one that does not end in time is broken."""
+    found: dict[int, Sequence[Finding]] = {}
+
+    def work(number: int, check: Check) -> None:
+        found[number] = _looked(check)
+
+    threads = [threading.Thread(target=work, args=pair, daemon=True) for pair in enumerate(checks)]
+    for thread in threads:
+        thread.start()
+    until = time.monotonic() + timeout_secs
+    for number, (check, thread) in enumerate(zip(checks, threads, strict=True)):
+        thread.join(max(0.0, until - time.monotonic()))
+        late = Finding(check.what, Health.BROKEN, f"did not answer within {timeout_secs:g} s", check.remedy)
+        yield from found.get(number, (late,))
+
+
+def _looked(check: Check) -> Sequence[Finding]:
+    try:
+        return check.look()
+    except AttributionError as error:
+        return [
+            Finding(check.what, Health.BROKEN, f"{problem.place}: {problem.message}", problem.remedy or check.remedy)
+            for problem in error.problems
+        ]
+    except Exception as error:  # whatever a connector of somebody else raises
+        return [Finding(check.what, Health.BROKEN, _words(error), check.remedy)]
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+# --- connectors -------------------------------------------------------------------------------------------------------
+
+
+def connector_checks(parts: Parts, registry: Registry) -> Iterator[Check]:
+    """One check for each connector in use and for the programs it starts; one for those that cannot be loaded."""
+    if all(isinstance(connector, AdHoc) for connector in parts.contexts.values()):
+        text = "no connector finds attempts: only nodes and a span of time can be asked for"
+        remedy = "configure one in the section `context`"
+        yield Check("context", lambda: [Finding("context", Health.WARNING, text, remedy)], "")
+    programs: set[str] = set()
+    for place, connector in parts.all():
+        if isinstance(connector, AdHoc):
+            continue
+        remedy = _SETTINGS.format(place)
+        yield Check(place, lambda place=place, its=connector: [_connector(place, its)], remedy)  # type: ignore[misc]
+        for program in sorted({*connector.programs()} - programs):
+            programs.add(program)
+            what = f"program {program}"
+            yield Check(what, lambda what=what, its=program: [_program(what, its)], "")  # type: ignore[misc]
+    if registry.broken:
+        yield Check("packages", lambda: list(_packages(registry)), "")
+
+
+def _connector(place: str, connector: Connector[Any]) -> Finding:
+    try:
+        return Finding(place, Health.OK, connector.check())
+    except ConnectorError as error:
+        remedy = _SETTINGS.format(place)
+        return Finding(place, Health.BROKEN, _words(error), remedy)
+
+
+def _program(what: str, program: str) -> Finding:
+    found = shutil.which(program)
+    if found is not None:
+        return Finding(what, Health.OK, f"is {found}")
+    if os.sep in program and Path(program).exists():
+        return Finding(what, Health.BROKEN, "may not be executed", "check its permissions")
+    remedy = "install it on this machine, or set the connector's path to it"
+    return Finding(what, Health.BROKEN, "does not exist" if os.sep in program else "is not on PATH", remedy)
+
+
+def _packages(registry: Registry) -> Iterator[Finding]:
+    for name, why in sorted(registry.broken.items()):
+        yield Finding(f"connector {name}", Health.WARNING, why, "update the package that declares it, or remove it")
+
+
+# --- the Service ------------------------------------------------------------------------------------------------------
+
+
+def service_checks(settings: BlueprintSettings) -> Iterator[Check]:
+    """Whether the Service answers us, and whether its clock is ours."""
+    endpoint = settings.service
+    if endpoint.url is None:
+        text = "runs within the process of each run (service.url is not set)"
+        yield Check("service", lambda: [Finding("service", Health.OK, text)], "")
+        return
+    remedy = "start `attribution serve` there, or set service.url to where it runs"
+    yield Check("service", lambda: [_service(endpoint, remedy)], remedy)
+    yield Check("clock", lambda: [_clock(endpoint)], remedy)
+
+
+def _service(endpoint: Endpoint, remedy: str) -> Finding:
+    assert endpoint.url is not None
+    shown = without_password(endpoint.url)
+    token = endpoint.token.get_secret_value() if endpoint.token else None
+    try:
+        with AttributionClient(endpoint.url, token, timeout_secs=endpoint.timeout_secs, retries=NO_RETRIES) as client:
+            plan = client.plan(NO_RETRIES)
+    except ServiceProblem as problem:
+        if problem.status not in {401, 403}:
+            return Finding("service", Health.BROKEN, _words(problem), "look at the log of the Service")
+        remedy = "set service.token_file to a file with a token of the Service's tokens file"
+        text = "refuses the token" if token else "asks for a token, and none is set"
+        return Finding("service", Health.BROKEN, f"{shown} {text}", remedy)
+    except ServiceError as error:
+        return Finding("service", Health.BROKEN, _words(error), remedy)
+    text = f"answers at {shown}, with rules for {len(plan.sources)} sources (catalog {plan.catalog_digest[:12]})"
+    return Finding("service", Health.OK, text)
+
+
+def _clock(endpoint: Endpoint) -> Finding:
+    """How far the Service's clock is from ours; its Date has whole seconds."""
+    assert endpoint.url is not None
+    try:
+        before = datetime.now(UTC)
+        response = httpx.get(f"{endpoint.url.rstrip('/')}/v2/healthz", timeout=endpoint.timeout_secs)
+        after = datetime.now(UTC)
+        theirs = parsedate_to_datetime(response.headers.get("date", "")).astimezone(UTC)
+    except (httpx.HTTPError, httpx.InvalidURL):
+        return Finding("clock", Health.WARNING, "cannot be compared: the Service does not answer", "see `service`")
+    except ValueError:
+        remedy = "have whatever stands before the Service keep its Date header"
+        return Finding("clock", Health.WARNING, "cannot be compared: the Service does not tell its time", remedy)
+    early, late = (before - theirs).total_seconds() - 1.0, (after - theirs).total_seconds()
+    off = max(0.0, early, -late)
+    if off <= _CLOCK_WARNING_SECS:
+        return Finding("clock", Health.OK, "agrees with the Service's")
+    text = f"is {off:.0f} s {'ahead of' if early > 0 else 'behind'} the Service's"
+    health = Health.BROKEN if off > _CLOCK_BROKEN_SECS else Health.WARNING
+    return Finding("clock", health, text, "have both machines keep time with chrony or another NTP client")
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+
+def store_check(url: str) -> Check:
+    """Whether the store of `--watch` can be used, and what it remembers that did not go well."""
+    return Check("store", lambda: _store(url), "see watch.store, or the database that it names")
+
+
+def _store(url: str) -> list[Finding]:
+    where = address(url)
+    if isinstance(where, SqliteAddress) and not where.path.exists():
+        return [_not_made(where)]
+    try:
+        open_store(url, read_only=True).close()
+    except ConfigurationError as error:
+        (problem,) = error.problems
+        if problem.code not in {"T006", "T007"}:
+            raise
+        return [
+            Finding("store", Health.WARNING, f"{where.shown} {problem.message}", "the next run of this version does it")
+        ]
+    with closing(open_store(url)) as store:
+        with store.write() as connection:
+            connection.execute(delete(watch_memory).where(false()))
+        return [Finding("store", Health.OK, f"{store.place} can be read and written"), *_remembered(store)]
+
+
+def _not_made(where: SqliteAddress) -> Finding:
+    folder = next(parent for parent in where.path.parents if parent.exists())
+    if os.access(folder, os.W_OK | os.X_OK):
+        return Finding("store", Health.OK, f"{where.shown} does not exist yet; the first run that needs it makes it")
+    remedy = "let this user write there, or set watch.store"
+    return Finding("store", Health.BROKEN, f"{where.shown} cannot be made: {folder} may not be written", remedy)
+
+
+def _remembered(store: Store) -> Iterator[Finding]:
+    """What was given up, what no sink took, and what still waits."""
+    counts = Backlog(store).counts(datetime.now(UTC))
+    waiting = counts["waiting"] + counts["working"]
+    yield Finding("attempts", Health.OK, f"{counts['diagnosed']:,} diagnosed, {waiting:,} to be done")
+    for one in Backlog(store).given_up(1):
+        text = f"{counts['given_up']:,} given up, the last of them {one.label} ({one.origin}): {one.reason}"
+        remedy = "once that is mended, diagnose it by hand: attribution run --job ID"
+        yield Finding("attempts", Health.WARNING, text, remedy)
+    sinks = Outbox(store).counts()
+    failed = sum(count for (_, state), count in sinks.items() if state is DeliveryState.FAILED)
+    for late in Outbox(store).failed(1):
+        text = f"{failed:,} not taken by a sink, the last of them {late.label} for {late.sink}: {late.reason}"
+        yield Finding("deliveries", Health.WARNING, text, "the results are kept in the store")

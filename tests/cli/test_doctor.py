@@ -1,0 +1,198 @@
+"""`attribution doctor` says of everything how it is, and what to do where it is not well."""
+
+import io
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, chdir, closing, redirect_stdout
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import httpx
+import pytest
+
+from attribution.blueprint.connectors.registry import find_connectors
+from attribution.blueprint.connectors.sinks.stdout import Stdout, StdoutSettings
+from attribution.blueprint.orchestrator import Parts
+from attribution.blueprint.settings import BlueprintSettings
+from attribution.cli.checkup import Check, Finding, Health, connector_checks, run_checks, service_checks
+from attribution.cli.main import main
+from attribution.contracts.context import ExecutionContext
+from attribution.store.backlog import Backlog, Sighting
+from attribution.store.codec import to_json
+from attribution.store.database import open_store
+from attribution.store.outbox import Outbox
+
+from tests.blueprint.results import result
+from tests.blueprint.test_run import environment, served
+from tests.conftest import SAMPLES
+
+TOKEN = "token-of-red-0001"
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Service that asks for a token."""
+    folder = tmp_path_factory.mktemp("service")
+    (folder / "tokens").write_text(f"{TOKEN} red\n")
+    with served(folder, "--tokens-file", folder / "tokens") as found:
+        yield found
+
+
+def doctor(cwd: Path, *words: object, **env: str) -> tuple[int, str]:
+    out = io.StringIO()
+    with ExitStack() as stack:
+        variables = environment(XDG_STATE_HOME=str(cwd / "state"), **env)
+        stack.enter_context(patch.dict(os.environ, variables, clear=True))
+        stack.enter_context(chdir(cwd))
+        stack.enter_context(redirect_stdout(out))
+        return main(["doctor", *map(str, words)]), out.getvalue()
+
+
+def looked(*checks: Check, secs: float = 600.0) -> list[Finding]:
+    return list(run_checks(checks, secs))
+
+
+@pytest.mark.slow
+def test_a_healthy_set_up_is_said_to_be_so(tmp_path: Path, url: str) -> None:
+    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", "a.db", "--service-url", url)
+    open_store(str(tmp_path / "a.db")).close()
+    code, text = doctor(tmp_path, *words, ATTRIBUTION_SERVICE_TOKEN=TOKEN)
+    assert [line.split()[:2] for line in text.splitlines()] == [
+        ["ok", "service"], ["ok", "clock"], ["ok", "context.static"], ["ok", "logs.local_files"],
+        ["ok", "sinks.database"], ["ok", "store"], ["ok", "attempts"],
+    ]  # fmt: skip
+    assert code == 0 and "a.db can be read and written" in text
+
+
+@pytest.mark.slow
+def test_what_is_broken_is_said_with_what_to_do(tmp_path: Path, url: str) -> None:
+    words = ("--context-static-bundles", "gone", "--sinks-webhook-url", "http://127.0.0.1:9/x", "--service-url", url)
+    code, text = doctor(tmp_path, *words, "--format", "json")
+    told = json.loads(text)
+    broken = {one["what"]: (one["text"], one["remedy"]) for one in told["findings"] if one["health"] == "broken"}
+    assert (code, told["ok"], sorted(broken)) == (1, False, ["context.static", "service", "sinks.webhook"])
+    assert broken["service"][0].endswith("asks for a token, and none is set")
+    assert "service.token_file" in broken["service"][1]
+    assert broken["context.static"][0] == "gone: B001 does not exist (check the path)"
+    assert all(remedy for _, remedy in broken.values())
+    code, text = doctor(tmp_path, *words, ATTRIBUTION_SERVICE_TOKEN="wrong-token-00001")
+    assert "refuses the token" in text and "wrong-token" not in text
+    assert all(line.startswith(("ok", "warning", "broken", " ")) for line in text.splitlines())
+
+
+def test_without_anything_configured_that_is_a_warning(tmp_path: Path) -> None:
+    code, text = doctor(tmp_path)
+    assert code == 0
+    assert [line.split()[:2] for line in text.splitlines() if not line.startswith(" ")] == [
+        ["ok", "service"], ["warning", "context"], ["ok", "logs.local_files"], ["ok", "sinks.stdout"], ["ok", "store"],
+    ]  # fmt: skip
+    assert "does not exist yet" in text and not (tmp_path / "state").exists(), "a look makes nothing"
+
+
+def test_a_service_that_is_away_is_broken_and_its_clock_unknown(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        settings = BlueprintSettings.model_validate(
+            {"service": {"url": f"http://127.0.0.1:{nobody.getsockname()[1]}", "timeout_secs": 5}}
+        )
+        service, clock = looked(*service_checks(settings))
+    assert (service.health, clock.health) == (Health.BROKEN, Health.WARNING)
+    assert "attribution serve" in service.remedy
+
+
+@pytest.mark.parametrize(
+    ("ahead", "health", "text"),
+    [
+        (0, Health.OK, "agrees"),
+        (-2, Health.OK, "agrees"),
+        (60, Health.WARNING, "behind the Service's"),
+        (-60, Health.WARNING, "ahead of the Service's"),
+        (-3600, Health.BROKEN, "ahead of the Service's"),
+        (None, Health.WARNING, "does not tell its time"),
+    ],
+)
+def test_clocks_are_compared(ahead: float | None, health: Health, text: str) -> None:
+    def get(*_: Any, **__: Any) -> httpx.Response:
+        if ahead is None:
+            return httpx.Response(200)
+        return httpx.Response(200, headers={"Date": format_datetime(datetime.now(UTC) + timedelta(seconds=ahead))})
+
+    _, check = service_checks(BlueprintSettings.model_validate({"service": {"url": "http://service"}}))
+    with patch("attribution.cli.checkup.httpx.get", get):
+        (found,) = looked(check)
+    assert found.health is health and text in found.text and (found.remedy or health is Health.OK)
+
+
+class Programmed(Stdout):
+    """A sink that starts programs."""
+
+    def programs(self) -> tuple[str, ...]:
+        return ("sh", "no-such-program", "/no/such/program", __file__)
+
+    def check(self) -> str:
+        raise OSError("broke \x1b")
+
+
+def test_programs_are_looked_for_and_any_error_is_told() -> None:
+    broken = EntryPoint("bad", "no.such:Thing", "attribution.connectors")
+    sinks = {"one": Programmed(StdoutSettings()), "two": Programmed(StdoutSettings())}
+    found = looked(*connector_checks(Parts({}, {}, sinks), find_connectors([broken])))  # type: ignore[arg-type]
+    told = {one.what: (one.health, one.text) for one in found}
+    assert told["sinks.one"] == (Health.BROKEN, "broke \x1b")
+    assert told["program sh"][0] is Health.OK
+    assert told["program no-such-program"] == (Health.BROKEN, "is not on PATH")
+    assert told["program /no/such/program"] == (Health.BROKEN, "does not exist")
+    assert told[f"program {__file__}"] == (Health.BROKEN, "may not be executed")
+    assert told["connector bad"][0] is Health.WARNING
+    assert len([one for one in found if one.what.startswith("program")]) == 4, "each is told once"
+
+
+def test_checks_run_side_by_side_and_none_of_them_for_ever() -> None:
+    both = [socket.socketpair(), socket.socketpair()]
+
+    def meet(mine: socket.socket, other: socket.socket) -> list[Finding]:
+        mine.send(b"x")
+        other.recv(1)
+        return [Finding("meets", Health.OK, "the other")]
+
+    with both[0][0] as a, both[0][1] as b, both[1][0] as c, both[1][1] as d:
+        meetings = [Check("one", lambda: meet(a, d), ""), Check("two", lambda: meet(c, b), "")]
+        assert [found.health for found in looked(*meetings)] == [Health.OK, Health.OK]
+    slow = Check("slow", lambda: time.sleep(30) or [], "wait")
+    (found,) = looked(slow, secs=0.05)
+    assert (found.health, found.text, found.remedy) == (Health.BROKEN, "did not answer within 0.05 s", "wait")
+
+
+def test_what_the_watcher_gave_up_is_shown(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    with closing(open_store(str(tmp_path / "w.db"))) as store:
+        backlog, outbox = Backlog(store), Outbox(store)
+        for name in ("a", "b"):
+            backlog.note([Sighting(name * 32, ExecutionContext(workload_id=name), f"at {name}", b"x", now)], now)
+        claims = [backlog.claim(now, 60) for _ in range(2)]
+        assert claims[0] is not None and claims[1] is not None
+        backlog.give_up(claims[0], "no \x1b answer", now)
+        backlog.complete(claims[1], to_json(result("b")).encode(), ["hook"], [], now)
+        delivery = outbox.claim(["hook"], now, 60)
+        assert delivery is not None and outbox.fail(delivery, "answered 400", now)
+    code, text = doctor(tmp_path, "--watch-store", "w.db")
+    assert code == 0
+    assert "1 given up, the last of them a, attempt 1 (at a): no \\x1b answer" in text
+    assert "1 not taken by a sink, the last of them b, attempt 1 for hook: answered 400" in text
+
+
+def test_a_store_that_cannot_be_used_is_broken(tmp_path: Path) -> None:
+    (tmp_path / "w.db").write_text("no database at all, but a text that is longer than a header\n" * 9)
+    code, text = doctor(tmp_path, "--watch-store", "w.db")
+    assert code == 1 and "broken   store" in text
+    (tmp_path / "empty.db").touch()
+    code, text = doctor(tmp_path, "--watch-store", "empty.db")
+    assert code == 0 and "warning  store" in text and "has no tables" in text
+    assert (tmp_path / "empty.db").stat().st_size == 0

@@ -1,0 +1,39 @@
+"""Real servers for the tests with the marker `live`, which run where `make test-live` asks for them."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.servers.slurm import SlurmCluster
+
+ASKED = "ATTRIBUTION_LIVE"
+"""The variable that asks for these tests. They install packages, so nothing else may start them."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is not asked for, or cannot run here, is skipped, and why is told."""
+    if not os.environ.get(ASKED):
+        why = "needs real servers: run `make test-live`"
+        for item in items:
+            if item.get_closest_marker("live"):
+                item.add_marker(pytest.mark.skip(reason=why))
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    """A Slurm of four nodes, for all tests of the session."""
+    if why := SlurmCluster.why_not():
+        pytest.skip(why)
+    folder: Path = tmp_path_factory.mktemp("slurm")
+    # munge refuses a socket in a folder that others may not enter.
+    for parent in (folder, *folder.parents[:3]):
+        parent.chmod(parent.stat().st_mode | 0o055)
+    cluster = SlurmCluster(folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+        assert cluster.processes() == {}, "servers of the lab still run"
