@@ -1,4 +1,4 @@
-"""CORE008: exceptions that were raised of one another are one failure, named by the one that says most."""
+"""CORE010: exceptions that were raised of one another are one failure, named by the one that says most."""
 
 import re
 from bisect import bisect_left
@@ -18,7 +18,7 @@ _NEAR = 6
 _EXCEPTIONS = ("PYTHON_EXCEPTION", "LIBRARY_EXCEPTION")
 
 
-@event_filter(id="CORE008", name="chained-exceptions", since="0.1.0", stage=FilterStage.EARLY)
+@event_filter(id="CORE010", name="chained-exceptions", since="0.1.0", stage=FilterStage.EARLY)
 def chained_exceptions(view: EventView) -> Iterator[EventDecision]:
     """Of two exceptions of a chain, the first stands for the second, unless only the second is of a kind that is known.
 
