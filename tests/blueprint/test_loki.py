@@ -16,7 +16,10 @@ from attribution.blueprint.connectors.http import Call
 from attribution.blueprint.connectors.logs import logql
 from attribution.blueprint.connectors.logs.loki import Loki, LokiSettings
 from attribution.blueprint.connectors.logs.loki_pages import Pages
+from attribution.blueprint.connectors.registry import find_connectors
+from attribution.blueprint.settings import load_settings
 from attribution.contracts.context import ExecutionContext
+from attribution.contracts.errors import ConfigurationError
 from attribution.contracts.observation import Observation
 from attribution.contracts.plan import CollectionPlan
 from attribution.testing import HttpCollectorCompliance, Reply, Request, Server, collected, faulty
@@ -226,6 +229,26 @@ def test_names_of_nodes_are_tried_all() -> None:
     assert {o.node for o in found} == {"node-01"} and texts(found) == ["one line 0", "one line 1"]
 
 
+def test_many_nodes_are_asked_for_at_once() -> None:
+    loki = LokiDouble(BASE + 2 * HOUR_NS)
+    for number in range(6):
+        loki.push("team-1", {"job": "syslog", "node": f"node-{number}.example"}, lines(f"node-{number}", 2))
+    nodes = [{"name": f"node-{number}"} for number in (0, 1, 2, 7)] + [{"name": "x", "aliases": ["node-4.example"]}]
+    query = {"source": "syslog", "query": '{job="syslog", node=~"{nodes}([.].*)?"}', "push_down": False}
+    with Server(loki) as server:
+        connector = Loki(settings(server.url, query, nodes_per_query=3))
+        found = collected(connector, attempt(nodes=nodes), PLAN)
+        connector.close()
+    assert {(o.node, tuple(texts([o]))) for o in found if o.body} == {
+        ("x" if number == 4 else f"node-{number}", (f"node-{number} line 0", f"node-{number} line 1"))
+        for number in (0, 1, 2, 4)
+    }
+    assert told(found) == [("node-7", "empty", "no stream is of this node")]
+    assert sum(r.path == QUERY_RANGE for r in server.requests) == 2
+    with pytest.raises(ValidationError, match="has both"):
+        settings(server.url, {"source": "syslog", "query": '{a="{node}", b="{nodes}"}'})
+
+
 def test_a_query_without_nodes_tells_of_each_by_its_labels() -> None:
     loki = LokiDouble(BASE + 2 * HOUR_NS)
     loki.push("team-1", {"job": "train", "instance": "node-01.example:9080", "rank": "3"}, lines("a", 1))
@@ -425,6 +448,18 @@ def test_a_server_that_wants_a_tenant_says_which_setting_it_is() -> None:
         with pytest.raises(ConnectorError, match="set `tenant`"):
             connector.check()
         connector.close()
+
+
+@pytest.mark.parametrize("odd", ["t0k\nen", "t0k\u20acen", " t0ken", "t0ken\x00"])
+def test_a_token_or_tenant_that_cannot_be_sent_is_wrong_and_the_token_not_shown(odd: str) -> None:
+    for more in ({"token": odd}, {"tenant": odd}):
+        with pytest.raises(ValidationError, match="holds characters that no header may hold"):
+            settings("http://loki", **more)
+    environ = {"ATTRIBUTION_LOGS_LOKI_URL": "http://loki", "ATTRIBUTION_LOGS_LOKI_TOKEN": odd}
+    environ["ATTRIBUTION_LOGS_LOKI_QUERIES"] = json.dumps([SYSLOG])
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(find_connectors(), None, environ, {})
+    assert str(caught.value) == "environment ATTRIBUTION_LOGS_LOKI_TOKEN: D014 has a wrong `logs.loki.token`"
 
 
 def test_what_the_server_says_is_told() -> None:

@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import urlencode
 
 import httpx
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 import attribution
 from attribution.blueprint.attempt import Attempt
@@ -71,6 +71,24 @@ class HttpSettings(Strict):
         if (self.username is None) != (self.password is None):
             raise ValueError("has one of `username` and `password`; basic authentication takes both")
         return self
+
+    @field_validator("token")
+    @classmethod
+    def _may_be_sent(cls, value: Secret | None) -> Secret | None:
+        if value is not None:
+            in_header(value.get_secret_value())
+        return value
+
+
+def in_header(value: str) -> str:
+    """The value, which may stand in a header. ValueError if it may not."""
+    if not (value.isascii() and value.isprintable() and value.strip() == value):
+        raise ValueError("holds characters that no header may hold")
+    return value
+
+
+Header = Annotated[str, AfterValidator(in_header)]
+"""A setting that is sent in a header."""
 
 
 class Why(StrEnum):
@@ -196,10 +214,9 @@ class HttpSource:
         tried = send(
             lambda: self._once(one),
             Retries(times=1_000_000, total_secs=patience, longest_wait_secs=10.0),
-            lambda secs: _sleep(secs, one.halted),
+            lambda secs: _sleep_before_retry(secs, one),
             PASSING,
         )
-        one.effort.retries += tried.tries - 1
         if tried.response is None:
             raise self._given_up(tried.error, tried.tries)
         response = tried.response
@@ -226,10 +243,12 @@ class HttpSource:
                         raise httpx.ReadTimeout("the answer did not end in time")
         except httpx.DecodingError as error:
             raise Refused(Why.UNREADABLE, f"sent what cannot be decompressed: {_words(str(error))}") from None
-        except (httpx.InvalidURL, UnicodeError) as error:
+        except httpx.InvalidURL as error:
             raise Refused(Why.WRONG, f"has an address that cannot be used: {_words(str(error))}") from None
-        except ValueError as error:  # a header that is no header
-            raise Refused(Why.WRONG, f"cannot be asked: {_words(str(error))}") from None
+        except (httpx.LocalProtocolError, ValueError):  # its words hold the header, which may be a secret
+            raise Refused(
+                Why.WRONG, "cannot be asked: a token, a user or a header holds characters that none may"
+            ) from None
         kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
         return httpx.Response(response.status_code, headers=kept, content=bytes(held))
 
@@ -261,12 +280,13 @@ def _certificates(file: Path) -> ssl.SSLContext:
         raise ConnectorError(f"cannot read the certificates of {file}: {why}") from None
 
 
-def _sleep(secs: float, halted: Halted) -> None:
+def _sleep_before_retry(secs: float, one: _Try) -> None:
     until = time.monotonic() + secs
     while (left := until - time.monotonic()) > 0:
-        if halted():
+        if one.halted():
             raise HaltedError
         time.sleep(min(left, _LONGEST_SLEEP_SECS))
+    one.effort.retries += 1
 
 
 def _note_clock(response: httpx.Response, effort: Effort) -> None:
