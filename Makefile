@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs test-live bench accuracy lock clean
+.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs test-live test-live-k8s bench accuracy lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -27,6 +27,9 @@ test: setup ## run all tests
 
 test-live: setup ## install real servers, start them on loopback, run connector tests and the lab (needs root)
 	ATTRIBUTION_LIVE=1 $(BIN)/pytest -n 0 -m live -rs --durations=5 tests/live
+
+test-live-k8s: setup ## compile a Kubernetes API server (once, some minutes) and run the connectors on it (needs root)
+	ATTRIBUTION_LIVE=1 ATTRIBUTION_LIVE_K8S=1 $(BIN)/pytest -n 0 -m live -rs --durations=5 tests/live/kubernetes
 
 test-quick: setup
 	$(BIN)/pytest -n $(JOBS) -m "not slow"

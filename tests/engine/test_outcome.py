@@ -58,6 +58,32 @@ def test_only_effects_are_insufficient() -> None:
     assert got.would_decide is not None
 
 
+PEERS_LOST = [event("PEER_LOST", "node-01", 3, rank=0), event("PEER_LOST", "node-02", 3, rank=3)]
+LAUNCHER_SAYS = relation("REL001", ["tag:collective_echo"], ["tag:process_end"])
+
+
+@pytest.mark.parametrize("after", [None, 9.0])
+def test_the_one_rank_that_ended_and_lost_no_peer_is_where_trouble_was_first_seen(after: float | None) -> None:
+    ends = [event("PROCESS_END", "node-02", after, rank=rank, offset=rank, stream="launcher") for rank in (3, 2, 0)]
+    got = conclude_toy([*PEERS_LOST, *ends], LAUNCHER_SAYS)
+    first = got.first_failure
+    assert first is not None and (first.symptom, first.node, first.rank) == ("PROCESS_END", "node-02", 2)
+    assert first.evidence_id in {item.id for item in got.evidence}
+    assert got.sub_domain is SubDomain.INSUFFICIENT_EVIDENCE
+
+
+@pytest.mark.parametrize("ranks", [(0, 3), (0, 1, 2, 3)], ids=["all lost a peer", "two did not"])
+def test_where_no_single_rank_is_the_peer_the_first_loss_stands(ranks: tuple[int, ...]) -> None:
+    ends = [event("PROCESS_END", "node-02", 9, rank=rank, offset=rank, stream="launcher") for rank in ranks]
+    got = conclude_toy([*PEERS_LOST, *ends], LAUNCHER_SAYS)
+    assert got.first_failure is not None and got.first_failure.symptom == "PEER_LOST"
+
+
+def test_a_rank_that_only_some_lines_name_is_the_rank() -> None:
+    got = conclude_toy([event("OOM", "node-01", 1), event("OOM", "node-01", 2, rank=1, offset=9)])
+    assert got.causes[0].rank == 1
+
+
 def test_nothing_at_all_is_insufficient_and_unknown() -> None:
     got = conclude_toy([])
     assert (got.terminal_state, got.sub_domain) == (TerminalState.UNKNOWN, SubDomain.INSUFFICIENT_EVIDENCE)
@@ -115,6 +141,15 @@ def test_work_that_failed_after_its_end_marker_did_not_complete() -> None:
     assert got.terminal_state is TerminalState.COMPLETED
     got = conclude_toy([event("BUG", stream="log", offset=1), event("DONE", stream="log", offset=2)])
     assert got.terminal_state is TerminalState.FAILED
+
+
+def test_a_job_that_hung_and_was_then_cancelled_failed() -> None:
+    hung = event("ECHO", "node-01", 0, source=Source.APPLOG)
+    assert conclude_toy([hung, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.FAILED
+    assert conclude_toy([hung, event("CANCELLED", "node-01", 5)]).terminal_state is TerminalState.CANCELLED
+    assert conclude_toy([hung, event("TIME_LIMIT", "node-01", 900)]).terminal_state is TerminalState.TIMED_OUT
+    after = event("ECHO", "node-01", 905, source=Source.APPLOG)
+    assert conclude_toy([after, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.CANCELLED
 
 
 def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:

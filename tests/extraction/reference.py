@@ -64,13 +64,15 @@ class Reference:
     def find(self, body: bytes) -> Counter[Found]:
         """All findings, each with how often it was found."""
         rows = rows_of(body, self.clock)
-        return Counter(
-            self._found(rule, finding, node, rank, number)
+        found = [
+            (rule, index, self._found(rule, finding, node, rank, number))
             for index, row in enumerate(rows)
             for inner, line in enumerate(row.lines)
             for rule, patterns in self.rules
             for finding, node, rank, number in self._findings(rows, index, inner, line, rule, patterns)
-        )
+        ]
+        last = {rule.info.id: index for rule, index, _ in found if rule.last}
+        return Counter(what for rule, index, what in found if last.get(rule.info.id, index) == index)
 
     def _findings(
         self, rows: list[Row], index: int, inner: int, line: Line, rule: Extractor, patterns: Sequence[re.Pattern[str]]

@@ -105,13 +105,11 @@ def _as_text(stream: EvidenceStream, told: Iterable[Told]) -> EvidenceStream:
 
 def _at_its_place(event: Event, told: Sequence[Told], clock: ClockRules) -> Event:
     """The event with the place of its record, and no time that only the sentence before it had."""
-    sentence, last = told[event.line - 1], told[event.last_line - 1]
+    sentence = told[event.line - 1]
     return replace(
         event,
         line=sentence.line + 1,
         offset=sentence.offset,
-        first_line=told[event.first_line - 1].line + 1,
-        last_line=last.line + 1,
         moment=event.moment if sentence.at else None,
         count=max(event.count, sentence.count),
         until=_until(sentence, clock),

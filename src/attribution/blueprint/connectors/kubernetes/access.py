@@ -1,0 +1,84 @@
+"""How a cluster is reached: the settings that all connectors to Kubernetes share."""
+
+import re
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from attribution.blueprint.connectors.base import ConnectorError
+from attribution.blueprint.connectors.kubernetes.api import Api
+from attribution.blueprint.connectors.kubernetes.cluster import Cluster
+from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why
+from attribution.blueprint.connectors.kubernetes.kubectl import Kubectl
+from attribution.blueprint.connectors.kubernetes.resources import Resource
+from attribution.contracts.base import Strict
+
+
+class KubernetesAccess(Strict):
+    """Through `kubectl`, unless the address of the API is given."""
+
+    kubectl: str = Field(default="kubectl", min_length=1, description="the program, by name or path")
+    kubeconfig: Path | None = Field(
+        default=None, description="the file that `kubectl` reads; its own default if not given"
+    )
+    kubectl_context: str | None = Field(
+        default=None, description="which context of that file; its current one if not given"
+    )
+    api_url: str | None = Field(
+        default=None,
+        description="address of the API, such as https://kubernetes.default.svc; `kubectl` is not used then",
+    )
+    token_file: Path | None = Field(
+        default=None, description="file with the bearer token for `api_url`, read anew for each request"
+    )
+    ca_file: Path | None = Field(default=None, description="PEM file with the authorities that `api_url` is trusted by")
+    timeout_secs: float = Field(default=30.0, gt=0, description="how long one answer may take, and each piece of a log")
+    retry_secs: float = Field(default=30.0, ge=0, description="how long a call is tried again before it is given up")
+    page_objects: int = Field(default=500, ge=1, description="objects of a list in one answer")
+    answer_bytes: int = Field(default=64 << 20, ge=1024, description="bytes of one answer above which it is given up")
+
+    @field_validator("api_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not re.match(r"https?://[^/\s@]+(/|$)", value):
+            raise ValueError("is no address such as https://kubernetes.default.svc")
+        return value
+
+
+def connect(access: KubernetesAccess) -> Cluster:
+    """A client as the settings say; nothing is asked yet. Raises ClusterError."""
+    if access.api_url is not None:
+        transport: Api | Kubectl = Api(access.api_url, access.token_file, access.ca_file)
+    else:
+        options = ["--kubeconfig", str(access.kubeconfig)] if access.kubeconfig else []
+        options += ["--context", access.kubectl_context] if access.kubectl_context else []
+        transport = Kubectl(access.kubectl, options)
+    return Cluster(transport, access.timeout_secs, access.retry_secs, access.page_objects, access.answer_bytes)
+
+
+def programs(access: KubernetesAccess) -> tuple[str, ...]:
+    """The programs that are started."""
+    return () if access.api_url is not None else (access.kubectl,)
+
+
+def require(cluster: Cluster, namespace: str | None, rights: "list[tuple[str, Resource, str]]") -> None:
+    """Raise ConnectorError that names the rights that are missing and how to grant them."""
+    missing = []
+    for verb, resource, part in rights:
+        if not cluster.may(verb, resource, namespace if resource.is_namespaced else None, part):
+            missing.append(f"{verb} {resource.qualified}{f'/{part}' if part else ''}")
+    if missing:
+        scope = f"in the namespace {namespace}" if namespace else "in all namespaces"
+        raise ConnectorError(
+            f"may not {', '.join(missing)} {scope} (bind a role that allows it to whoever {cluster.name} asks as: "
+            f"see examples/kueue/rbac.yaml)"
+        )
+
+
+def explained(error: ClusterError) -> str:
+    """What a refusal means for who set the connector up."""
+    remedy = {
+        Why.UNAUTHORIZED: "give credentials that the cluster knows: a kubeconfig, or `token_file`",
+        Why.FORBIDDEN: "grant that right: see examples/kueue/rbac.yaml",
+    }.get(error.why)
+    return f"{error.said} ({remedy})" if remedy else error.said
