@@ -2,17 +2,20 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from hypothesis import given, strategies
+from hypothesis import settings as settings_of_search
 from pydantic import ValidationError
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import ConnectorError
-from attribution.blueprint.connectors.http import Call
+from attribution.blueprint.connectors.http import Answer, Call, HttpSource, Refused, Why
 from attribution.blueprint.connectors.logs import logql
 from attribution.blueprint.connectors.logs.loki import Loki, LokiSettings
 from attribution.blueprint.connectors.logs.loki_pages import Pages
@@ -165,7 +168,7 @@ def test_an_instant_with_more_lines_than_a_page_is_told_and_passed() -> None:
     )
     found = asked(loki, attempt(), page_lines=5)
     assert texts(found) == ["before", *(f"tie {n}" for n in range(5)), "after"]
-    reason = "more than 5 entries have the time 2026-05-04T03:00:01.000000000Z; those beyond were not read"
+    reason = "at least 5 entries have the time 2026-05-04T03:00:01.000000000Z; if there are more, they were not read"
     assert ("node-01", "partial", reason) in told(found)
     assert texts(asked(loki, attempt(), page_lines=15)) == ["before", *(f"tie {n}" for n in range(13)), "after"]
 
@@ -208,13 +211,61 @@ def test_a_query_that_runs_out_of_time_is_cut_in_halves() -> None:
     assert len(texts(asked(loki, attempt(ended_at=START + timedelta(minutes=110)), retry_secs=0))) == 22 + 1
 
 
-def test_lines_beyond_the_limit_are_told() -> None:
-    found = asked(double(), attempt(), lines=4)
-    assert len(texts(found)) == 8
-    assert told(found) == [
-        (node, "partial", "there are more than 4 lines; those after them were not read")
-        for node in ("node-01", "node-02")
+def test_of_more_lines_than_the_limit_the_last_are_read_too() -> None:
+    found = asked(double(), attempt(), lines=4, end_lines=3)
+    assert texts(found, "node-01") == [f"node-01 line {n}" for n in (0, 1, 2, 3, 7, 8, 9)]
+    reason = "there are more than 4 lines; of those after them only the last 3 were read"
+    assert told(found) == [(node, "partial", reason) for node in ("node-01", "node-02")]
+    for end_lines in (6, 7):
+        whole = asked(double(), attempt(), lines=4, end_lines=end_lines, page_lines=2)
+        assert texts(whole, "node-01") == [f"node-01 line {n}" for n in range(10)] and told(whole) == []
+
+
+def test_lines_that_are_large_and_of_one_time_are_not_lost() -> None:
+    """The pages are made smaller for them, and larger again so as to get past the instant."""
+    loki = LokiDouble(BASE + 2 * HOUR_NS)
+    values = [(str(BASE), "x" * 3000 + str(n)) for n in range(3)] + [
+        (str(BASE + 1 + n), f"line {n}") for n in range(50)
     ]
+    loki.push("team-1", {"job": "syslog", "node": "node-01"}, values)
+    found = asked(loki, attempt(), answer_bytes=12_000)
+    assert [text[-6:] for text in texts(found)] == [
+        *("xxxxx" + str(n) for n in range(3)),
+        *(f"line {n}"[-6:] for n in range(50)),
+    ]
+    assert [status for _, status, _ in told(found)] == ["empty"]
+
+
+@settings_of_search(max_examples=60, deadline=None)
+@given(
+    times=strategies.lists(strategies.integers(0, 40), max_size=60),
+    page=strategies.integers(1, 12),
+    slice_ns=strategies.integers(1, 50),
+    backward=strategies.booleans(),
+    most=strategies.integers(1, 12),
+)
+def test_pages_of_any_entries(times: list[int], page: int, slice_ns: int, backward: bool, most: int) -> None:
+    """All entries come, each once and in order; of an instant with as many entries as a page, at least that page."""
+    loki = LokiDouble(BASE + HOUR_NS, most_lines=most)
+    for number, at in enumerate(times):
+        loki.push("team-1", {"job": "x", "stream": str(number % 3)}, [(str(BASE + at), f"line {number}")])
+
+    class Direct(Call):
+        def post(self, path: str, form: Mapping[str, str]) -> Answer:
+            reply = loki(Request("POST", path, form, {"x-scope-orgid": "team-1"}, b"", 0.0))
+            if reply.status != 200:
+                raise Refused(Why.WRONG, "no", reply.status, str(reply.body))
+            return Answer(200, reply.data, httpx.Headers())
+
+    pages = Pages(Direct(HttpSource(settings("http://loki")), lambda: False), page, slice_ns)
+    found = list(pages.entries('{job="x"}', BASE, BASE + 41, backward))
+    stamps = [entry.ns - BASE for entry in found]
+    assert stamps == sorted(stamps, reverse=backward) and len(set(found)) == len(found)
+    size = min(page, most)
+    for at in set(times):
+        held, got = times.count(at), stamps.count(at)
+        assert got == held or (held >= size and got >= size and pages.notes), (at, held, got)
+    assert set(stamps) <= set(times)
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
@@ -448,6 +499,24 @@ def test_a_server_that_wants_a_tenant_says_which_setting_it_is() -> None:
         with pytest.raises(ConnectorError, match="set `tenant`"):
             connector.check()
         connector.close()
+
+
+def test_a_token_that_others_renew_is_read_for_each_call(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    with Server(double()) as server:
+        connector = Loki(settings(server.url, fresh_token_file=file))
+        with pytest.raises(ConnectorError, match=r"cannot read the token of .*: No such file"):
+            connector.open()
+        for token in ("first\n", "second\n"):
+            file.write_text(token)
+            connector.open()
+            collected(connector, attempt(), PLAN)
+        assert [r.headers["authorization"] for r in server.requests[::2]] == ["Bearer first", "Bearer second"]
+        file.write_text("s3c\nret")
+        found = collected(connector, attempt(), PLAN)
+        connector.close()
+    reason = f"cannot use the token of {file}: it holds characters that no header may hold"
+    assert told(found) == [("node-01", "error", reason), ("node-02", "error", reason)]
 
 
 @pytest.mark.parametrize("odd", ["t0k\nen", "t0k\u20acen", " t0ken", "t0ken\x00"])

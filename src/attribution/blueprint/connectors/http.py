@@ -48,6 +48,9 @@ class HttpSettings(Strict):
 
     url: Address = Field(description="address of the server, such as https://logs.example:3100")
     token: Secret | None = Field(default=None, description="bearer token")
+    fresh_token_file: Path | None = Field(
+        default=None, description="file with a bearer token that is read for each call, as it is renewed by others"
+    )
     username: str | None = Field(default=None, description="user of basic authentication")
     password: Secret | None = Field(default=None, description="password of basic authentication")
     ca_file: Path | None = Field(default=None, description="certificates that sign the server's, in PEM form")
@@ -66,8 +69,10 @@ class HttpSettings(Strict):
 
     @model_validator(mode="after")
     def _one_way_in(self) -> "HttpSettings":
-        if self.token is not None and self.username is not None:
-            raise ValueError("has both `token` and `username`; a server takes one of them")
+        given = {"token": self.token, "fresh_token_file": self.fresh_token_file, "username": self.username}
+        named = [f"`{name}`" for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise ValueError(f"has both {named[0]} and {named[1]}; a server takes one of them")
         if (self.username is None) != (self.password is None):
             raise ValueError("has one of `username` and `password`; basic authentication takes both")
         return self
@@ -174,8 +179,9 @@ class HttpSource:
         self._client: httpx.Client | None = None
 
     def open(self) -> None:
-        """Read the certificates. Raises ConnectorError if they cannot be."""
+        """Read the certificates and the token that is renewed. Raises ConnectorError if they cannot be."""
         self._connected()
+        _fresh(self.settings.fresh_token_file)
 
     def close(self) -> None:
         """Give up the connections."""
@@ -228,10 +234,11 @@ class HttpSource:
         """One try. The whole answer is in the response, decompressed."""
         if one.halted():
             raise HaltedError
-        form = {"Content-Type": "application/x-www-form-urlencoded"} if one.body is not None else {}
+        headers = {"Content-Type": "application/x-www-form-urlencoded"} if one.body is not None else {}
+        headers |= _fresh(self.settings.fresh_token_file)
         start, held = time.monotonic(), bytearray()
         try:
-            with self._connected().stream(one.method, one.url, content=one.body, headers=form) as response:
+            with self._connected().stream(one.method, one.url, content=one.body, headers=headers) as response:
                 _note_clock(response, one.effort)
                 for chunk in response.iter_bytes():
                     held += chunk
@@ -270,6 +277,19 @@ class HttpSource:
             where = _words(without_password(response.headers.get("location", "")))
             return Refused(Why.WRONG, f"sends elsewhere ({status}): {where or 'it does not say where'}", status, text)
         return Refused(Why.WRONG, f"answered {status}{_said(text)}", status, text)
+
+
+def _fresh(file: Path | None) -> dict[str, str]:
+    """The header with the token that a file holds now. ConnectorError if it holds none that can be sent."""
+    if file is None:
+        return {}
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+        return {"Authorization": f"Bearer {in_header(token)}"} if token else {}
+    except OSError as error:
+        raise ConnectorError(f"cannot read the token of {file}: {error.strerror or error}") from None
+    except ValueError:
+        raise ConnectorError(f"cannot use the token of {file}: it holds characters that no header may hold") from None
 
 
 def _certificates(file: Path) -> ssl.SSLContext:

@@ -81,6 +81,9 @@ class LokiSettings(HttpSettings):
     nodes_per_query: int = Field(default=50, ge=1, description="nodes that a query with `{nodes}` is of")
     page_lines: int = Field(default=5000, ge=1, description="lines of one page; the server has a limit of its own")
     lines: int = Field(default=2_000_000, ge=1, description="lines that are read for one query")
+    end_lines: int = Field(
+        default=100_000, ge=1, description="last lines that are read where there are more than `lines`"
+    )
     slice_hours: int = Field(default=24, ge=1, description="hours that one query spans; longer times take several")
     filter_bytes: int = Field(default=60_000, ge=100, description="bytes of one filter that is pushed down")
 
@@ -183,12 +186,22 @@ class _Lines:
             entries = pages.merged(queries, _ns(window.start), _ns(window.end) + 1)
             for batch in _batches(islice(entries, self.settings.lines), self.settings.page_lines):
                 yield from writing.written(batch)
-            if next(entries, None) is not None:
-                pages.notes.append(f"there are more than {self.settings.lines} lines; those after them were not read")
+            if (more := next(entries, None)) is not None:
+                yield from writing.written(self._end(pages, queries, more, _ns(window.end) + 1))
         except Refused as error:
             raise _told(error) from None
         if pages.notes:
             raise Partial("; ".join(dict.fromkeys(pages.notes[:3])))
+
+    def _end(self, pages: Pages, queries: tuple[str, ...], more: Entry, end: int) -> list[Entry]:
+        """The last lines, where there are more than are read: `more` is the first that was not."""
+        latest = pages.merged(queries, more.ns, end, backward=True)
+        found = list(islice(latest, self.settings.end_lines))
+        if next(latest, None) is not None:
+            limit = self.settings.lines
+            note = f"there are more than {limit} lines; of those after them only the last {len(found)} were read"
+            pages.notes.append(note)
+        return found[::-1]
 
     def nothing(self, call: Call, node: str | None) -> str | None:
         """Whether there is no such stream, or only no such line."""
