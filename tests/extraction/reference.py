@@ -117,12 +117,14 @@ class Reference:
             ]
         if not rule.traceback:
             return following[: rule.follow_lines]
+        begun = "Traceback (most recent call last)" in line.message
         gutter = GUTTER.match(line.message)
         bar = f"{gutter[1]}| " if gutter else ""
         told = list(takewhile(lambda item: item[1].message.startswith(bar), following))
         following = [(row, replace(other, message=other.message[len(bar) :])) for row, other in told]
         for count, (_, other) in enumerate(following, 1):
-            if other.message.startswith("Traceback (most recent call last)"):
+            is_header = not begun and count == 1
+            if other.message.startswith("Traceback (most recent call last)") != is_header:
                 return []
             if not other.message[:1].isspace() and EXCEPTION.match(other.message):
                 return following[:count]

@@ -70,12 +70,12 @@ CONTEXT_LINES = 5
 """Lines kept before and after an event."""
 
 _CONTEXT_BYTES = 1500
+_TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _LOOKAHEAD_BYTES = 64 << 10
 _CLOCK_LINES = 200
 _RECORD = re.compile(rb'\{\s*"')
 _EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?:\(\w{1,80}\))?(?::|$)")
-_HEADER = "Traceback (most recent call last)"
 _GUTTER = re.compile(r"^( {0,80})(?:\+ Exception Group |\| )Traceback \(most recent call last\)")
 """How Python draws the tracebacks of a group of exceptions: each line of one stands behind a bar."""
 
@@ -372,7 +372,8 @@ class _Scanner:
         if rule.traceback:
             gutter = _GUTTER.match(spot.line.message)
             bar = f"{gutter[1]}| " if gutter else ""
-            return _up_to_exception(self._following(window, inner, spot, _TRACEBACK_LINES), bar)
+            following = self._following(window, inner, spot, _TRACEBACK_LINES)
+            return _up_to_exception(following, bar, begun=_TRACEBACK in spot.line.message)
         if rule.follow_lines:
             following = self._following(window, inner, spot, rule.follow_lines * 4)
             return tuple(item for item, _ in zip(following, range(rule.follow_lines), strict=False))
@@ -575,8 +576,11 @@ def _read_up_to(text: bytes, start: int, end: int) -> int:
     return end if is_record else min(end, start + MAX_EXAMINED)
 
 
-def _up_to_exception(following: Iterator[_Spot], bar: str) -> tuple[_Spot, ...]:
-    """The lines of a traceback up to its exception line, freed of the bar before them; none if it does not come."""
+def _up_to_exception(following: Iterator[_Spot], bar: str, *, begun: bool) -> tuple[_Spot, ...]:
+    """The lines of a traceback up to its exception line, freed of the bar before them; none if it does not come.
+
+    `begun` says that its header is behind; else it is what comes first.
+    """
     found: list[_Spot] = []
     for spot in following:
         if not spot.line.message.startswith(bar):
@@ -585,7 +589,8 @@ def _up_to_exception(following: Iterator[_Spot], bar: str) -> tuple[_Spot, ...]:
             spot = replace(spot, line=replace(spot.line, message=spot.line.message[len(bar) :]))
         found.append(spot)
         message = spot.line.message
-        if message.startswith(_HEADER):
+        is_header = not begun and len(found) == 1
+        if message.startswith(_TRACEBACK) != is_header:
             return ()
         if message and not message[0].isspace() and _EXCEPTION.match(message):
             return tuple(found)
