@@ -47,7 +47,7 @@ _TAKEN_BY_SCHEDULER = (
 
 _FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
 
-_CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.RUNNING)
+_CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.FAILED, TerminalState.RUNNING)
 """What a log that shows no end may still say, in the order in which it counts."""
 
 _MINUTE = 60 * SECOND
