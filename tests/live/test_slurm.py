@@ -147,7 +147,7 @@ def test_the_epilog_has_the_job_that_ended_diagnosed(cluster: SlurmCluster, tmp_
     hook.chmod(0o755)
     try:
         job = cluster.submit("--output=/dev/null", "--wrap=exit 7")
-        assert wait_for(lambda: log.exists() and f'"workload_id":"{job}"' in log.read_text(), SECS, 0.5)
+        assert wait_for(lambda: log.exists() and f'"workload_id":"{job}"' in log.read_text(), 2 * SECS, 0.5)
     finally:
         hook.unlink()
     assert cluster.state(job) in ENDED, "the epilog holds the job up"
