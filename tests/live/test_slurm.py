@@ -1,6 +1,7 @@
 """The Slurm connector on a real Slurm: what the recorded rows cannot show."""
 
 import os
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -107,6 +108,7 @@ def test_a_requeued_job_has_an_attempt_for_each_execution(cluster: SlurmCluster)
     cluster.wait_state(job, frozenset({"RUNNING"}), SECS)
     cluster.run("scontrol", "requeue", job)
     cluster.wait_state(job, frozenset({"PENDING"}), SECS)
+    time.sleep(3)  # slurmd refuses a credential of the second in which it revoked one
     cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now")
     attempts = recorded(cluster, job, 2)
     assert [a.context.scheduler_state for a in attempts.values()] == ["REQUEUED", "COMPLETED"]
