@@ -104,7 +104,7 @@ def test_a_cancelled_attempt_failed_only_by_what_came_before_its_end(found: Even
 
 @pytest.mark.parametrize(
     ("began", "expected"),
-    [({}, TerminalState.LAUNCH_FAILED), ({"nodes": [{"name": "node-01"}]}, TerminalState.TIMED_OUT)],
+    [({"started_at": None}, TerminalState.LAUNCH_FAILED), ({}, TerminalState.TIMED_OUT)],
 )
 def test_a_deadline_that_passed_in_the_queue_is_no_time_limit(began: dict[str, Any], expected: TerminalState) -> None:
     context = {"scheduler_state": "DEADLINE", "ended_at": "2026-05-04T03:01:00Z", **began}
