@@ -1,10 +1,12 @@
 """How the roots that are left become one answer, and when they must not."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from attribution.contracts.vocabulary import Action, Confidence, Source, SubDomain, TerminalState
+from attribution.events.event import Event
 from attribution.events.moment import Basis
 
 from tests.engine.toy import ECHO_RELATION, conclude_toy, event, relation
@@ -82,6 +84,31 @@ def test_where_no_single_rank_is_the_peer_the_first_loss_stands(ranks: tuple[int
 def test_a_rank_that_only_some_lines_name_is_the_rank() -> None:
     got = conclude_toy([event("OOM", "node-01", 1), event("OOM", "node-01", 2, rank=1, offset=9)])
     assert got.causes[0].rank == 1
+
+
+CANCELLED = {"scheduler_state": "CANCELLED by 1007", "ended_at": "2026-05-04T03:01:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (event("GPU_LOST", secs=30), TerminalState.FAILED),
+        (event("GPU_LOST", secs=180), TerminalState.CANCELLED),
+        (event("NO_MACHINE", secs=30), TerminalState.LAUNCH_FAILED),
+    ],
+    ids=["failed, then swept up", "found broken after the end", "never started"],
+)
+def test_a_cancelled_attempt_failed_only_by_what_came_before_its_end(found: Event, expected: TerminalState) -> None:
+    assert conclude_toy([found], context=CANCELLED).terminal_state is expected
+
+
+@pytest.mark.parametrize(
+    ("began", "expected"),
+    [({}, TerminalState.LAUNCH_FAILED), ({"nodes": [{"name": "node-01"}]}, TerminalState.TIMED_OUT)],
+)
+def test_a_deadline_that_passed_in_the_queue_is_no_time_limit(began: dict[str, Any], expected: TerminalState) -> None:
+    context = {"scheduler_state": "DEADLINE", "ended_at": "2026-05-04T03:01:00Z", **began}
+    assert conclude_toy([], context=context).terminal_state is expected
 
 
 def test_nothing_at_all_is_insufficient_and_unknown() -> None:
