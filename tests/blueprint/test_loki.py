@@ -552,6 +552,16 @@ def test_a_token_or_tenant_that_cannot_be_sent_is_wrong_and_the_token_not_shown(
     assert str(caught.value) == "environment ATTRIBUTION_LOGS_LOKI_TOKEN: D014 has a wrong `logs.loki.token`"
 
 
+def test_a_gateway_that_allows_no_post_is_asked_by_get() -> None:
+    loki = double()
+
+    def gateway(request: Request) -> Reply:
+        return loki(request) if request.method == "GET" else Reply(405, "read only", content_type="text/plain")
+
+    found = asked(gateway, attempt())
+    assert len(texts(found)) == 20 and told(found) == []
+
+
 def test_what_the_server_says_is_told() -> None:
     query = {"source": "syslog", "query": '{job=~".*"}'}
     (reason, _) = (reason for *_, reason in told(asked(double(), attempt(), query)))
