@@ -280,7 +280,28 @@ def crash(
     elif not everyone and peers == "timeout":
         _watchdogs(scene, set(dead), at)
         ended = at + job.timeout + 12
+    if dead[0] == 0 and not everyone and job.torch_minor >= 5:
+        _store_gone(scene, set(dead), at + 1.3)
     finish(scene, ended, nodes[0], task_of(scene, dead[0]), code, end_state)
+
+
+def _store_gone(scene: Scene, dead: set[int], at: float) -> None:
+    """The first rank held the store; monitors of other ranks cannot ask it any more."""
+    others = scene.others(dead)
+    address = scene.fleet.nodes[0].address
+    for rank in sorted(scene.rng.sample(others, min(12, len(others)))):
+        moment = scene.fleet.wall(scene.fleet.node_of(rank), at)
+        stamp = f"{moment.month}{moment:%d %H:%M:%S}.{moment.microsecond * 1000:09d}"
+        mine = f"addr=[{scene.fleet.node_of(rank).address}]:{40000 + rank % 20000}, remote=[{address}]:29500"
+        scene.raw(
+            rank, at, f"[rank{rank}]:[W{stamp} TCPStore.cpp:125] [c10d] recvValue failed on SocketImpl(fd={60 + rank % 40}, "
+            f"{mine}): failed to recv, got 0 bytes\n"
+            "Exception raised from recvBytes at ../torch/csrc/distributed/c10d/Utils.hpp:670 (most recent call first):",
+        )  # fmt: skip
+        scene.c10d(
+            rank, at + 0.002, "W", 1659, f"[PG ID 0 PG GUID 0(default_pg) Rank {rank}] Failed to check the \"should dump\" "
+            "flag on TCPStore, (maybe TCPStore server has shut down too early), with error: failed to recv, got 0 bytes",
+        )  # fmt: skip
 
 
 def _watchdogs(scene: Scene, silent: set[int], at: float, operation: tuple[str, int, int] | None = None) -> int:
@@ -380,6 +401,22 @@ def finish(scene: Scene, at: float, node: int, task: int, code: int, state: str 
         end.code = 1
 
 
+def terminated(scene: Scene, at: float) -> None:
+    """The scheduler ends a step that had nothing wrong with it, and the launchers pass it on."""
+    launcher = scene.job.launcher
+    if launcher == "torchrun":
+        for index in range(len(scene.fleet.nodes)):
+            signalled(scene, index, at + scene.rng.random())
+    elif launcher != "srun":
+        launchers.told_to_end(scene, at)
+        return
+    scene.step(at + 1, "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.")
+    width = scene.fleet.gpus_per_node if launcher == "srun" else 1
+    for index, node in enumerate(scene.fleet.nodes[:64]):
+        tasks = f"tasks {index * width}-{index * width + width - 1}" if width > 1 else f"task {index}"
+        scene.step(at + 2, f"srun: error: {node.name}: {tasks}: Terminated")
+
+
 def node_lost(scene: Scene, node: int, at: float, peers: str | None = None) -> None:
     """A machine is gone at a moment: it says nothing more, its peers lose it, the scheduler finds out later."""
     rng, fleet, job = scene.rng, scene.fleet, scene.job
@@ -423,6 +460,6 @@ def node_lost(scene: Scene, node: int, at: float, peers: str | None = None) -> N
                 scene.pods[index] = {"exitCode": 1, "reason": "Error", "finished": noticed}
         scene.events.append(
             {"at": noticed, "kind": "Node", "name": name, "type": "Normal", "reason": "NodeNotReady",
-             "message": f"Node {name} status is now: NodeNotReady"}
+             "message": f"Node {name} status is now: NodeNotReady", "by": "node-controller"}
         )  # fmt: skip
         scene.end.state, scene.end.failed_node = "NODE_LOST", name

@@ -2,7 +2,7 @@
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +114,8 @@ def scenario(seed: int, number: int, out: Path, most: int, size: int | None = No
     if plan.kind == "withheld":
         needs = needs | {"split", "applog"}
     drawn = layouts.draw(rng, scene.job.scheduler, needs, forbid, size)
+    if drawn.applog == "job" and scene.job.launcher in ("mpirun", "ray") and drawn.context in (None, "no_nodes"):
+        drawn = replace(drawn, context="plain")  # their output names ranks and addresses, nothing else names the nodes
     files = write(rng, scene, drawn, plan)
     truth = judge(f"scenario-{seed}-{number:05d}", plan, scene, findings, drawn, files)
     folder = out / truth.id
@@ -185,6 +187,8 @@ def write(rng: random.Random, scene: Scene, drawn: layouts.Layout, plan: Plan) -
         system.controller(files, scene)
     if plan.kind == "withheld":
         withheld.remove(files, scene)
+    elif scene.root_nodes and rng.random() < 0.15:
+        withheld.lose(files, scene, rng)
     return files
 
 
@@ -213,7 +217,7 @@ def _states(scene: Scene, drawn: layouts.Layout) -> list[str]:
     state = STATES[scene.end.state.split()[0]]
     recorded = drawn.scheduler is not None or (drawn.context == "state" and scene.job.scheduler == "slurm")
     if recorded:
-        return [state]
+        return [state, "failed"] if scene.end.state == "NODE_LOST" else [state]
     if drawn.applog and (scene.steps or scene.says_exit):
         return [state] if state != "node_failed" or scene.steps else ["failed", "node_failed", "unknown"]
     if state == "completed":

@@ -38,12 +38,15 @@ def draw(rng: random.Random, scheduler: str, needs: frozenset[str], forbid: froz
         syslog = "iso"
     if size > 64 and syslog == "loki":
         syslog = "rfc3164"
+    context = rng.choices(("full", "plain", "state", "no_nodes", None), (30, 25, 15, 15, 15))[0]
+    if "nodes" in forbid and context:
+        context = "no_nodes"
     record = rng.choice(("sacct_parsable2", "sacct_parsable2", "sacct_json")) if scheduler == "slurm" else "objects"
     return Layout(
         applog=applog if has("applog", 0.97) else None,
         syslog=syslog if has("syslog", 0.8) else None,
         scheduler=record if has("scheduler", 0.72) else None,
-        context=rng.choices(("full", "plain", "state", "no_nodes", None), (30, 25, 15, 15, 15))[0],
+        context=context,
         metrics=rng.choice(("matrix", "matrix", "exposition")) if has("metrics", 0.34) else None,
         fabric_manager=has("fabric_manager", 0.25),
         bmc=has("bmc", 0.15),

@@ -1,7 +1,8 @@
 """Attempts where nothing is broken: they completed, were cancelled or ran into their limit, whatever their logs say."""
 
 from bench.scenarios import cascades
-from bench.scenarios.roots.software import _terminated
+from bench.scenarios.fleet import iso, utc
+from bench.scenarios.roots.workload import own_code
 from bench.scenarios.scene import Scene
 from bench.scenarios.shapes import shape
 from bench.scenarios.truth import Finding
@@ -105,7 +106,7 @@ def _cancel(scene: Scene, state: str) -> None:
     else:
         scene.step(at, f"slurmstepd: error: *** STEP {job.number}.0 ON {head} CANCELLED AT {moment} ***")
         scene.step(at + 0.01, f"slurmstepd: error: *** JOB {job.number} ON {head} CANCELLED AT {moment} ***")
-    _terminated(scene, at + 0.3)
+    cascades.terminated(scene, at + 0.3)
     scene.controller.append((at, f"_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId={job.number} uid 1004"))
     scene.end.at, scene.end.state, scene.end.code, scene.end.signal, scene.end.step_state = (
         at + 6,
@@ -160,7 +161,7 @@ def time_limit(scene: Scene) -> Finding:
     stamp = f"[{moment}.007] error:" if job.slurm == "25.11" else "slurmstepd: error:"
     scene.step(at, f"{stamp} *** STEP {job.number}.0 ON {head} CANCELLED AT {moment} DUE TO TIME LIMIT ***")
     scene.step(at + 0.01, f"{stamp} *** JOB {job.number} ON {head} CANCELLED AT {moment} DUE TO TIME LIMIT ***")
-    _terminated(scene, at + 0.3)
+    cascades.terminated(scene, at + 0.3)
     scene.controller.append((at, f"Time limit exhausted for JobId={job.number}"))
     scene.end.at, scene.end.state, scene.end.code, scene.end.step_state = at + 6, "TIMEOUT", 0, "CANCELLED"
     if scene.rng.random() < 0.4:
@@ -201,8 +202,6 @@ def _old(scene: Scene) -> None:
     negative=True,
 )
 def old_fault_own_error(scene: Scene) -> Finding:
-    from bench.scenarios.roots.workload import own_code
-
     _old(scene)
     return own_code(scene)
 
@@ -213,9 +212,8 @@ def flap_recovered(scene: Scene) -> Finding:
     node = scene.fleet.node_of(rank)
     nic = node.nics[rank % scene.fleet.gpus_per_node]
     at = scene.onset - scene.rng.uniform(0.2, 0.8) * min(HOUR, scene.onset - scene.start)
-    name = f" {nic.netdev}" if scene.fleet.roce else ""
-    scene.kernel(node.index, at, f"mlx5_core {nic.pci}{name}: Link down", 6)
-    scene.kernel(node.index, at + 2.4, f"mlx5_core {nic.pci}{name}: Link up", 6)
+    scene.kernel(node.index, at, f"mlx5_core {nic.pci} {nic.netdev}: Link down", 6)
+    scene.kernel(node.index, at + 2.4, f"mlx5_core {nic.pci} {nic.netdev}: Link up", 6)
     return completed(scene)
 
 
@@ -342,6 +340,23 @@ def deadline(scene: Scene) -> Finding:
             "reason": "PyTorchJobFailed",
             "message": f"Job {scene.job.name} has failed because it was active longer than specified deadline",
             "by": "pytorchjob-controller",
+        }
+    )
+    stamp = iso(utc(at), 0)
+    condition = {
+        "type": "Failed",
+        "status": "True",
+        "reason": "PyTorchJobFailed",
+        "message": f"Job {scene.job.name} has failed because it was active longer than specified deadline",
+        "lastTransitionTime": stamp,
+    }
+    scene.objects.append(
+        {
+            "apiVersion": "kubeflow.org/v1",
+            "kind": "PyTorchJob",
+            "metadata": {"name": scene.job.name, "namespace": "ml"},
+            "spec": {"runPolicy": {"activeDeadlineSeconds": int(at - scene.start)}},
+            "status": {"startTime": iso(utc(scene.start), 0), "completionTime": stamp, "conditions": [condition]},
         }
     )
     for index in range(len(scene.fleet.nodes)):

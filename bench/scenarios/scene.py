@@ -161,6 +161,8 @@ class Scene:
 
     def daemon(self, node: int, at: float, program: str, text: str, priority: int = 6, pid: int | None = None) -> None:
         """A service of a node logs."""
+        if program == "systemd":
+            pid = 1
         number = (700 + sum(map(ord, program)) * 7 + node * 13) % 9000 + 400 if pid is None else pid
         self.systems[node].append(SystemLine(at, program, text, priority, number))
 

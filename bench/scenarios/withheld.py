@@ -1,5 +1,7 @@
 """Takes the files that show a root out of a bundle, so that only its effects are left."""
 
+import random
+
 from bench.scenarios.scene import Scene
 from bench.scenarios.writers.files import Files
 
@@ -10,6 +12,18 @@ def remove(files: Files, scene: Scene) -> list[str]:
     for path in gone:
         del files.texts[path]
     return gone
+
+
+def lose(files: Files, scene: Scene, rng: random.Random) -> None:
+    """Some nodes that nothing started on could not be collected from."""
+    names = [node.name for node in scene.fleet.nodes[1:] if node.index not in scene.root_nodes and rng.random() < 0.3]
+    for path in [path for path in files.texts if _node_of(path) in names]:
+        del files.texts[path]
+
+
+def _node_of(path: str) -> str:
+    source, _, name = path.partition("/")
+    return name.split(".")[0] if source in ("applog", "syslog", "fabric_manager", "bmc", "flight_recorder") else ""
 
 
 def _shows(path: str, scene: Scene) -> bool:

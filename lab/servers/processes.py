@@ -19,6 +19,8 @@ def run(command: Sequence[str], environ: Mapping[str, str], timeout_secs: float 
         ended = subprocess.run(
             command, env=dict(environ), capture_output=True, text=True, timeout=timeout_secs, check=False
         )
+    except OSError as error:
+        raise LabError(f"`{command[0]}` cannot be run: {error.strerror or error}") from None
     except subprocess.TimeoutExpired:
         raise LabError(f"`{' '.join(command)}` did not end within {timeout_secs:g} s") from None
     if ended.returncode:

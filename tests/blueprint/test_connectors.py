@@ -6,12 +6,14 @@ from contextlib import closing
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy import func, select
 
 from attribution.blueprint.attempt import Attempt, Bundle, Query, Unusable
 from attribution.blueprint.connectors.base import Connector, Kind
+from attribution.blueprint.connectors.context import static
 from attribution.blueprint.connectors.context.ad_hoc import AdHoc, AdHocSettings
 from attribution.blueprint.connectors.context.static import StaticContexts, StaticSettings
 from attribution.blueprint.connectors.logs.local_files import LocalFiles, LocalFilesSettings
@@ -41,17 +43,9 @@ SHIPPED = {
 def test_the_shipped_connectors_are_found() -> None:
     """Each of them has a test of its kind below."""
     assert sorted(name for _, name in SHIPPED) == [
-        "database",
-        "kubernetes_event",
-        "kubernetes_pods",
-        "kueue",
-        "local_files",
-        "slack",
-        "slurm",
-        "static",
-        "stdout",
-        "webhook",
-    ]
+        "database", "kubernetes_event", "kubernetes_pods", "kueue", "local_files", "loki", "promql", "slack", "slurm",
+        "static", "stdout", "webhook",
+    ]  # fmt: skip
     assert find_connectors().broken == {}
 
 
@@ -78,6 +72,25 @@ def test_a_listed_context_takes_the_place_of_the_bundles_own(write: Write) -> No
     (found,) = StaticContexts(StaticSettings(contexts=(file,))).discover(Query())
     assert isinstance(found, Attempt) and found.label == "right, attempt 3"
     assert found.context.inferred == ("nodes",) and found.context.nodes[0].name == "node-01"
+
+
+def test_a_bundle_is_read_again_only_when_it_changed(write: Write) -> None:
+    log = write("a/applog/node-01.log", "step 1\n")
+    write("a/context.yaml", "workload_id: one\n")
+    gone = write("b/context.yaml", "workload_id: b\n")
+    write("b/applog/node-01.log", "step 1\n")
+    contexts = StaticContexts(StaticSettings(bundles=(f"{log.parents[2]}/*",)))
+
+    def found() -> tuple[list[str], int]:
+        with patch.object(static, "open_bundle", wraps=static.open_bundle) as opened:
+            names = [item.context.workload_id for item in contexts.discover(Query()) if isinstance(item, Attempt)]
+        return names, opened.call_count
+
+    assert [found(), found()] == [(["one", "b"], 2), (["one", "b"], 0)]
+    write("a/context.yaml", "workload_id: other\n")
+    assert found() == (["other", "b"], 1)
+    gone.write_text("workload_id: [\n")
+    assert [found(), found()] == [(["other"], 1), (["other"], 1)], "what cannot be read is looked at again"
 
 
 def test_what_cannot_be_used_is_said_and_passed(write: Write) -> None:

@@ -7,6 +7,7 @@ import re
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -21,18 +22,25 @@ from attribution.contracts.result import AttributionBlueprintResult
 from attribution.diagnosis.engine import diagnose
 from attribution.extraction.ruleset import RuleSets
 from attribution.store.results import result_key
+from attribution.testing import Reply, Server, sink_complies
 
-from tests.blueprint.compliance import sink_complies
-from tests.blueprint.receiver import Receiver, receiving
 from tests.blueprint.results import SNAPSHOT, result
 from tests.conftest import ROOT
 
 HOSTILE = "<!channel> @here & `code` \x1b[31m\u202e <https://evil.example|click> *bold* " + "&<" * 400
 
 
+class Receiver(Server):
+    """Answers what `answers` says: one after the other, the last one for good."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda request: self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])
+        self.answers = [Reply(body="ok")]
+
+
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with receiving() as found:
+    with Receiver() as found:
         yield found
 
 
@@ -53,8 +61,8 @@ def webhook(receiver: Receiver, **settings: Any) -> Webhook:
 
 
 def write(sink: Webhook | Slack, of: AttributionBlueprintResult | None = None) -> None:
-    sink.write(of or result(), lambda: SNAPSHOT)
-    sink.close()
+    with closing(sink):
+        sink.write(of or result(), lambda: SNAPSHOT)
 
 
 # --- webhook ----------------------------------------------------------------------------------------------------------
@@ -62,7 +70,7 @@ def write(sink: Webhook | Slack, of: AttributionBlueprintResult | None = None) -
 
 def test_the_webhook_complies(receiver: Receiver) -> None:
     def read() -> list[AttributionBlueprintResult]:
-        posted = {headers["Idempotency-Key"]: body for _, _, headers, body in receiver.calls if body}
+        posted = {one.headers["idempotency-key"]: one.body for one in receiver.requests if one.body}
         return [AttributionBlueprintResult.model_validate_json(body) for body in posted.values()]
 
     sink_complies(webhook(receiver), result(), lambda: SNAPSHOT, read)
@@ -70,14 +78,19 @@ def test_the_webhook_complies(receiver: Receiver) -> None:
 
 def test_a_receiver_can_tell_who_posted_and_when(receiver: Receiver) -> None:
     write(webhook(receiver, secret="s3cret", token="t0ken"))
-    ((_, path, headers, body),) = receiver.calls
-    assert (path, headers["Content-Type"], headers["Authorization"]) == ("/hook", "application/json", "Bearer t0ken")
-    stamp = headers["Attribution-Timestamp"]
+    (one,) = receiver.requests
+    headers, body = one.headers, one.body
+    assert (one.path, headers["content-type"], headers["authorization"]) == (
+        "/hook",
+        "application/json",
+        "Bearer t0ken",
+    )
+    stamp = headers["attribution-timestamp"]
     assert abs(int(stamp) - time.time()) < 600
     expected = hmac.new(b"s3cret", f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
-    assert headers["Attribution-Signature"] == f"v1={expected}"
+    assert headers["attribution-signature"] == f"v1={expected}"
     write(webhook(receiver))
-    assert "Attribution-Signature" not in receiver.calls[1][2]
+    assert "attribution-signature" not in receiver.requests[1].headers
 
 
 def test_a_repetition_has_the_same_key_and_other_evidence_another() -> None:
@@ -90,7 +103,7 @@ def test_a_repetition_has_the_same_key_and_other_evidence_another() -> None:
 
 def test_the_short_form_says_what_a_program_decides_by(receiver: Receiver, nvlink: AttributionBlueprintResult) -> None:
     write(webhook(receiver, body="short", dashboard_url="https://pages.example/x/"), nvlink)
-    told = json.loads(receiver.calls[0][3])
+    told = json.loads(receiver.requests[0].body)
     assert (told["workload_id"], told["terminal_state"], told["sub_domain"]) == ("418201", "failed", "nvlink_fabric")
     assert (told["exclude_nodes"], told["causes"][0]["node"]) == (["node-02"], "node-02")
     assert told["page"] == f"https://pages.example/x/attempts/{result_key(nvlink, None)}"
@@ -113,13 +126,13 @@ def test_the_short_form_says_what_a_program_decides_by(receiver: Receiver, nvlin
 def test_what_an_answer_means(
     receiver: Receiver, status: int, headers: dict[str, str], kind: type[Exception], wait: float | None
 ) -> None:
-    receiver.answers = [(status, headers, b"be\x1bcause\n" + b"x" * 100_000)]
+    receiver.answers = [Reply(status, b"be\x1bcause\n" + b"x" * 100_000, headers)]
     with pytest.raises(ConnectorError) as caught:
         write(webhook(receiver))
     assert type(caught.value) is kind
     assert getattr(caught.value, "wait_secs", None) == wait
     assert str(status) in str(caught.value) and len(str(caught.value)) < 300 and "\x1b" not in str(caught.value)
-    assert len(receiver.calls) == 1, "no redirect is followed, and nothing is tried again here"
+    assert len(receiver.requests) == 1, "no redirect is followed, and nothing is tried again here"
 
 
 def test_who_is_away_or_silent_may_come_back() -> None:
@@ -130,15 +143,17 @@ def test_who_is_away_or_silent_may_come_back() -> None:
             write(sink)
     with pytest.raises(SinkBusy, match="cannot be reached"):
         write(Slack(SlackSettings(url=f"http://127.0.0.1:{port}/services/T0/s3cret")))
-    with pytest.raises(ConnectorError) as caught:
-        Slack(SlackSettings(url=f"http://127.0.0.1:{port}/services/T0/s3cret")).check()
+    slack = Slack(SlackSettings(url=f"http://127.0.0.1:{port}/services/T0/s3cret"))
+    with closing(slack), pytest.raises(ConnectorError) as caught:
+        slack.check()
     assert "s3cret" not in str(caught.value)
 
 
 def test_a_check_delivers_nothing(receiver: Receiver) -> None:
-    receiver.answers = [(405, {}, b"")]
-    assert webhook(receiver).check() == "is there (it answered 405 to a call that delivers nothing)"
-    assert [(call[0], call[3]) for call in receiver.calls] == [("HEAD", b"")]
+    receiver.answers = [Reply(405)]
+    with closing(webhook(receiver)) as sink:
+        assert sink.check() == "is there (it answered 405 to a call that delivers nothing)"
+    assert [(one.method, one.body) for one in receiver.requests] == [("HEAD", b"")]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +172,7 @@ def test_only_what_is_wanted_is_posted(receiver: Receiver, settings: dict[str, A
     for sink in sinks:
         Deliverer(Retries(times=0)).deliver("posts", sink, result(), lambda: SNAPSHOT)
         sink.close()
-    assert len(receiver.calls) == (2 if wants else 0)
+    assert len(receiver.requests) == (2 if wants else 0)
 
 
 # --- slack ------------------------------------------------------------------------------------------------------------
@@ -166,7 +181,7 @@ def test_only_what_is_wanted_is_posted(receiver: Receiver, settings: dict[str, A
 def test_slack_complies(receiver: Receiver) -> None:
     of = result()
     sink = Slack(SlackSettings.model_validate({"url": receiver.url}))
-    sink_complies(sink, of, lambda: SNAPSHOT, lambda: [of] if receiver.calls else [])
+    sink_complies(sink, of, lambda: SNAPSHOT, lambda: [of] if receiver.requests else [])
 
 
 def test_the_message_says_what_a_colleague_would(nvlink: AttributionBlueprintResult) -> None:
@@ -210,32 +225,32 @@ def test_a_result_without_a_cause_is_told_too() -> None:
 
 
 def test_a_run_offers_a_result_again_and_waits_as_it_is_asked_to(receiver: Receiver) -> None:
-    receiver.answers = [(503, {"Retry-After": "0"}, b""), (429, {"Retry-After": "0"}, b""), (200, {}, b"")]
+    receiver.answers = [Reply(503, headers={"Retry-After": "0"}), Reply(429, headers={"Retry-After": "0"}), Reply()]
     sink = webhook(receiver)
     Deliverer(Retries(times=5, first_wait_secs=0.0)).deliver("webhook", sink, result(), lambda: SNAPSHOT)
     sink.close()
-    assert len({headers["Idempotency-Key"] for _, _, headers, _ in receiver.calls}) == 1
-    assert len(receiver.calls) == 3
+    assert len({one.headers["idempotency-key"] for one in receiver.requests}) == 1
+    assert len(receiver.requests) == 3
 
 
 def test_a_run_does_not_wait_longer_than_it_may_and_only_once_for_a_sink_that_is_away(receiver: Receiver) -> None:
-    receiver.answers = [(503, {"Retry-After": "900"}, b"")]
+    receiver.answers = [Reply(503, headers={"Retry-After": "900"})]
     sink, deliverer = webhook(receiver), Deliverer(Retries(times=3, total_secs=60.0, first_wait_secs=0.0))
     with pytest.raises(SinkBusy):
         deliverer.deliver("webhook", sink, result(), lambda: SNAPSHOT)
-    assert len(receiver.calls) == 1, "it asks for more time than there is"
-    receiver.answers = [(503, {}, b"")]
+    assert len(receiver.requests) == 1, "it asks for more time than there is"
+    receiver.answers = [Reply(503)]
     with pytest.raises(SinkBusy):
         deliverer.deliver("webhook", sink, result(), lambda: SNAPSHOT)
-    assert len(receiver.calls) == 2
-    receiver.answers = [(200, {}, b"")]
+    assert len(receiver.requests) == 2
+    receiver.answers = [Reply(200)]
     deliverer.deliver("webhook", sink, result(), lambda: SNAPSHOT)
-    receiver.answers = [(503, {}, b"")]
+    receiver.answers = [Reply(503)]
     with pytest.raises(SinkBusy):
         deliverer.deliver("webhook", sink, result(), lambda: SNAPSHOT)
-    assert len(receiver.calls) == 3 + 4, "it is waited for again after it took one"
-    receiver.answers = [(400, {}, b"")]
+    assert len(receiver.requests) == 3 + 4, "it is waited for again after it took one"
+    receiver.answers = [Reply(400)]
     with pytest.raises(SinkRefused):
         Deliverer(Retries(times=3)).deliver("webhook", sink, result(), lambda: SNAPSHOT)
-    assert len(receiver.calls) == 8
+    assert len(receiver.requests) == 8
     sink.close()

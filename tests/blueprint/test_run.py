@@ -17,6 +17,8 @@ import httpx
 import pytest
 from sqlalchemy import func, select
 
+from attribution.blueprint.connectors.base import Kind
+from attribution.blueprint.connectors.registry import find_connectors
 from attribution.blueprint.deadline import Deadline
 from attribution.bundle.reader import open_bundle
 from attribution.cli.main import explained, main
@@ -182,18 +184,18 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
         (["--service-url", "http://127.0.0.1:9", "--rules", ".", "--context-static-bundles", "gone"],
          "--rules: P005 has no effect on another Service (give --rules to `attribution serve`)"),
         (["--config", "gone.yaml"], "gone.yaml: K004 cannot be read: No such file or directory (check the path)"),
-        (["--config", "loki.yaml"], "loki.yaml:3:3: P001 has the connector `loki` in `logs`, which is not installed "
-         "(installed: local_files; others come with packages that declare them)"),
+        (["--config", "logs.yaml"], "logs.yaml:3:3: P001 has the connector `elastic` in `logs`, which is not installed "
+         f"(installed: {', '.join(find_connectors().known[Kind.LOGS])}; others come with packages that declare them)"),
         (["--config", "slurm.yaml"], "slurm.yaml:1:11: P001 has the connector `slurm` in `context`, which is not "
          "installed (installed: static; others come with packages that declare them)"),
         (["--config", "pattern.yaml"], "pattern.yaml:4:26: D014 has a wrong `logs.local_files.files.0.path`: has the "
          "placeholder `{host}`; known: {workload_id}, {job_id}, {array_job_id}, "
-         "{array_task_id}, {step}, {attempt}, {name}, {user}, {node}, {rank}, {stream}"),
+         "{array_task_id}, {attempt}, {name}, {user}, {cluster}, {namespace}, {uid}, {step}, {node}, {rank}, {stream}"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_a_sentence(tmp_path: Path, words: list[str], problem: str) -> None:
-    (tmp_path / "loki.yaml").write_text("logs:\n  local_files:\n  loki: {url: 'http://loki'}\n")
+    (tmp_path / "logs.yaml").write_text("logs:\n  local_files:\n  elastic: {url: 'http://elastic'}\n")
     (tmp_path / "slurm.yaml").write_text("context: {slurm: {}}\n")
     (tmp_path / "pattern.yaml").write_text(
         "logs:\n  local_files:\n    files:\n      - {source: syslog, path: '/logs/{host}'}\n"

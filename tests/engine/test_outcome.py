@@ -1,10 +1,12 @@
 """How the roots that are left become one answer, and when they must not."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from attribution.contracts.vocabulary import Action, Confidence, Source, SubDomain, TerminalState
+from attribution.events.event import Event
 from attribution.events.moment import Basis
 
 from tests.engine.toy import ECHO_RELATION, conclude_toy, event, relation
@@ -56,6 +58,57 @@ def test_only_effects_are_insufficient() -> None:
     assert got.first_failure is not None
     assert (got.first_failure.symptom, got.first_failure.node) == ("ECHO", "node-01")
     assert got.would_decide is not None
+
+
+PEERS_LOST = [event("PEER_LOST", "node-01", 3, rank=0), event("PEER_LOST", "node-02", 3, rank=3)]
+LAUNCHER_SAYS = relation("REL001", ["tag:collective_echo"], ["tag:process_end"])
+
+
+@pytest.mark.parametrize("after", [None, 9.0])
+def test_the_one_rank_that_ended_and_lost_no_peer_is_where_trouble_was_first_seen(after: float | None) -> None:
+    ends = [event("PROCESS_END", "node-02", after, rank=rank, offset=rank, stream="launcher") for rank in (3, 2, 0)]
+    got = conclude_toy([*PEERS_LOST, *ends], LAUNCHER_SAYS)
+    first = got.first_failure
+    assert first is not None and (first.symptom, first.node, first.rank) == ("PROCESS_END", "node-02", 2)
+    assert first.evidence_id in {item.id for item in got.evidence}
+    assert got.sub_domain is SubDomain.INSUFFICIENT_EVIDENCE
+
+
+@pytest.mark.parametrize("ranks", [(0, 3), (0, 1, 2, 3)], ids=["all lost a peer", "two did not"])
+def test_where_no_single_rank_is_the_peer_the_first_loss_stands(ranks: tuple[int, ...]) -> None:
+    ends = [event("PROCESS_END", "node-02", 9, rank=rank, offset=rank, stream="launcher") for rank in ranks]
+    got = conclude_toy([*PEERS_LOST, *ends], LAUNCHER_SAYS)
+    assert got.first_failure is not None and got.first_failure.symptom == "PEER_LOST"
+
+
+def test_a_rank_that_only_some_lines_name_is_the_rank() -> None:
+    got = conclude_toy([event("OOM", "node-01", 1), event("OOM", "node-01", 2, rank=1, offset=9)])
+    assert got.causes[0].rank == 1
+
+
+CANCELLED = {"scheduler_state": "CANCELLED by 1007", "ended_at": "2026-05-04T03:01:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (event("GPU_LOST", secs=30), TerminalState.FAILED),
+        (event("GPU_LOST", secs=180), TerminalState.CANCELLED),
+        (event("NO_MACHINE", secs=30), TerminalState.LAUNCH_FAILED),
+    ],
+    ids=["failed, then swept up", "found broken after the end", "never started"],
+)
+def test_a_cancelled_attempt_failed_only_by_what_came_before_its_end(found: Event, expected: TerminalState) -> None:
+    assert conclude_toy([found], context=CANCELLED).terminal_state is expected
+
+
+@pytest.mark.parametrize(
+    ("began", "expected"),
+    [({}, TerminalState.LAUNCH_FAILED), ({"nodes": [{"name": "node-01"}]}, TerminalState.TIMED_OUT)],
+)
+def test_a_deadline_that_passed_in_the_queue_is_no_time_limit(began: dict[str, Any], expected: TerminalState) -> None:
+    context = {"scheduler_state": "DEADLINE", "ended_at": "2026-05-04T03:01:00Z", **began}
+    assert conclude_toy([], context=context).terminal_state is expected
 
 
 def test_nothing_at_all_is_insufficient_and_unknown() -> None:
@@ -115,6 +168,15 @@ def test_work_that_failed_after_its_end_marker_did_not_complete() -> None:
     assert got.terminal_state is TerminalState.COMPLETED
     got = conclude_toy([event("BUG", stream="log", offset=1), event("DONE", stream="log", offset=2)])
     assert got.terminal_state is TerminalState.FAILED
+
+
+def test_a_job_that_hung_and_was_then_cancelled_failed() -> None:
+    hung = event("ECHO", "node-01", 0, source=Source.APPLOG)
+    assert conclude_toy([hung, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.FAILED
+    assert conclude_toy([hung, event("CANCELLED", "node-01", 5)]).terminal_state is TerminalState.CANCELLED
+    assert conclude_toy([hung, event("TIME_LIMIT", "node-01", 900)]).terminal_state is TerminalState.TIMED_OUT
+    after = event("ECHO", "node-01", 905, source=Source.APPLOG)
+    assert conclude_toy([after, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.CANCELLED
 
 
 def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:

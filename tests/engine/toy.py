@@ -42,6 +42,8 @@ TYPES = {
         kind("CANCELLED", sub_domain=SubDomain.SCHEDULER, terminal_state=TerminalState.CANCELLED),
         kind("ECHO", Role.EFFECT, tags=("echo",)),
         kind("ABORT", Role.EFFECT, tags=("echo",)),
+        kind("PEER_LOST", Role.EFFECT, tags=("collective_echo",)),
+        kind("PROCESS_END", Role.EFFECT, tags=("process_end",)),
         kind("DONE", Role.CONTEXT, terminal_state=TerminalState.COMPLETED),
         kind("SAMPLED", Role.CONTEXT, terminal_state=TerminalState.RUNNING),
         kind("NOT_CREATED", Role.EFFECT, ends_job="sometimes", terminal_state=TerminalState.LAUNCH_FAILED),

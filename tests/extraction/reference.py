@@ -7,7 +7,8 @@ every rule is tried on every line.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from attribution.bundle.evidence import StreamKey
@@ -22,7 +23,8 @@ from attribution.rules.api import Finding, Match
 from attribution.rules.model import Extractor
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
-EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
+EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?:\(\w{1,80}\))?(?::|$)")
+GUTTER = re.compile(r"( {0,80})(?:\+ Exception Group |\| )Traceback \(most recent call last\)")
 TRACEBACK_LINES = 400
 LOOKAHEAD_BYTES = 64 << 10
 
@@ -58,19 +60,21 @@ class Reference:
     """Finds what the rules of one source find in a stream."""
 
     def __init__(self, rules: Sequence[Extractor], key: StreamKey, clock: ClockRules, names: NodeNames) -> None:
-        self.rules = [(rule, [re.compile(p, re.ASCII) for p in rule.patterns]) for rule in rules]
+        self.rules = [(rule, [re.compile(p.replace(r"\z", r"\Z"), re.ASCII) for p in rule.patterns]) for rule in rules]
         self.key, self.clock, self.names = key, clock, names
 
     def find(self, body: bytes) -> Counter[Found]:
         """All findings, each with how often it was found."""
         rows = rows_of(body, self.clock)
-        return Counter(
-            self._found(rule, finding, node, rank, number)
+        found = [
+            (rule, index, self._found(rule, finding, node, rank, number))
             for index, row in enumerate(rows)
             for inner, line in enumerate(row.lines)
             for rule, patterns in self.rules
             for finding, node, rank, number in self._findings(rows, index, inner, line, rule, patterns)
-        )
+        ]
+        last = {rule.info.id: index for rule, index, _ in found if rule.last}
+        return Counter(what for rule, index, what in found if last.get(rule.info.id, index) == index)
 
     def _findings(
         self, rows: list[Row], index: int, inner: int, line: Line, rule: Extractor, patterns: Sequence[re.Pattern[str]]
@@ -85,7 +89,7 @@ class Reference:
         joined = self._joined(rows, index, inner, line, rule)
         follow = tuple(mask(other.message)[0] for _, other in joined)
         if rule.follow_pattern is not None:
-            further = re.search(rule.follow_pattern, "\n".join(follow), re.ASCII)
+            further = re.search(rule.follow_pattern.replace(r"\z", r"\Z"), "\n".join(follow), re.ASCII)
             if further is None:
                 return
             groups |= further.groupdict()
@@ -113,8 +117,14 @@ class Reference:
             ]
         if not rule.traceback:
             return following[: rule.follow_lines]
+        begun = "Traceback (most recent call last)" in line.message
+        gutter = GUTTER.match(line.message)
+        bar = f"{gutter[1]}| " if gutter else ""
+        told = list(takewhile(lambda item: item[1].message.startswith(bar), following))
+        following = [(row, replace(other, message=other.message[len(bar) :])) for row, other in told]
         for count, (_, other) in enumerate(following, 1):
-            if other.message.startswith("Traceback (most recent call last)"):
+            is_header = not begun and count == 1
+            if other.message.startswith("Traceback (most recent call last)") != is_header:
                 return []
             if not other.message[:1].isspace() and EXCEPTION.match(other.message):
                 return following[:count]

@@ -23,7 +23,7 @@ from attribution.extraction.lines import Line, peel
 from attribution.extraction.scanner import scan_stream
 from attribution.rules.api import Finding, Match
 
-from tests.extraction.toys import CONTEXT, KEY, RULES, TOYS, extractor, rules_of, scan
+from tests.extraction.toys import CONTEXT, KEY, RULES, TOYS, catalog_of, extractor, rules_of, scan
 
 NOISE = "step 12 loss 2.1 grad norm 0.7\n"
 
@@ -41,6 +41,31 @@ def traceback(says: str = "ValueError: no", frames: int = 2, prefix: str = "") -
     for number in range(frames):
         lines += [f'  File "train.py", line {number}, in run', f"    run({number})"]
     return "".join(f"{prefix}{line}\n" for line in [*lines, says])
+
+
+# --- rules of which only the last line counts ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chunk", [64, 4096, 1 << 20])
+@pytest.mark.parametrize("behind", [0, 1, 5, 6, 12, 13, 40])
+def test_the_last_line_that_matches_counts(chunk: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = "".join(f"{at(second)}toy step {second} done\n" for second in range(90)) + "nothing\n" * behind
+    (expected,) = scan(whole).events
+    assert (expected.get("step"), expected.line, seconds(expected)) == ("89", 90, 89)
+    assert len(expected.before) == 5
+    assert len(expected.after) == min(5, behind)
+    monkeypatch.setattr(windows, "CHUNK", chunk)
+    assert scan(whole).events == [expected]
+
+
+def test_a_last_line_without_a_time_came_no_earlier_than_the_lines_before_it() -> None:
+    (found,) = scan(f"{at(7)}other\nplain\ntoy step 3\n").events
+    assert found.moment is not None
+    assert (seconds(found), found.moment.inherited) == (7, True)
+
+
+def test_last_lines_are_not_fetched_from_log_stores() -> None:
+    assert "toy step" not in catalog_of(*RULES).plan(0).sources[0].literals
 
 
 # --- floods -----------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from attribution.bundle.compression import DamagedStream, open_plain
 from attribution.extraction import windows as module
-from attribution.extraction.windows import Tally, clean, windows
+from attribution.extraction.windows import MAX_PIECES, Tally, clean, joined, windows
 
 BREAKS = [b"\n", b"\n", b"\r", b"\r\n"]
 REMOVED = [b"\0", b"\x1b[31m", b"\x1b", b"\x1b]0;t\x07", b"\x1b]x\ry\x07"]
@@ -155,3 +155,44 @@ def test_a_gzip_cut_short_keeps_what_came_before(tmp_path: Path) -> None:
         text = b"".join(window.text[window.fresh :] for window in windows(stream, 0, 0, tally))
     assert body.startswith(text) and len(text) > len(body) // 2
     assert tally.damage == f"compressed data ends early after {len(text)} bytes"
+
+
+AT = b"2026-05-04T03:06:58.112345678Z "
+
+
+def test_lines_that_a_container_runtime_logged_in_pieces_are_whole() -> None:
+    pieces = [
+        b"stderr P Trace",
+        b"stdout F step 3",
+        b"stderr P back (most ",
+        b"stderr F recent call last):",
+        b"stderr F end",
+    ]
+    body = b"".join(AT + piece + b"\n" for piece in pieces)
+    got = read(body, chunk=1 << 16)
+    assert [text.removeprefix(AT) for _, _, text in got.lines] == [
+        b"stderr P Traceback (most recent call last):", b"stdout F step 3", b"", b"", b"stderr F end"
+    ]  # fmt: skip
+    assert [(offset, number) for offset, number, _ in got.lines] == [
+        (offset, number) for offset, number, _ in lines_of(body) if offset < len(body)
+    ]
+    assert (got.tally.lines, got.tally.bytes) == (5, len(body))
+
+
+def test_pieces_without_an_end_and_lines_about_pieces_stay() -> None:
+    many = b"".join(AT + b"stdout P x\n" for _ in range(2 * MAX_PIECES))
+    assert joined(many).count(b"\n") == 2 * MAX_PIECES
+    assert [len(line) for line in joined(many).split(b"\n") if line][1:] == [len(AT) + 9 + MAX_PIECES]
+    for line in (b"the flag stdout P is set", b"2026-05-04 stdout Pieces", AT + b"stdout F P"):
+        assert joined(line) == line
+
+
+@pytest.mark.parametrize("chunk", [64, 100, 1000])
+def test_pieces_keep_places_wherever_windows_end(chunk: int) -> None:
+    rng = random.Random(chunk)
+    body = b"".join(AT + rng.choice([b"stdout P ", b"stdout F ", b"stderr F "]) + b"word%d\n" % n for n in range(60))
+    got = read(body, chunk=chunk, seed=chunk)
+    assert [(offset, number) for offset, number, _ in got.lines] == [
+        (o, n) for o, n, _ in lines_of(body) if o < len(body)
+    ]
+    assert set(re.findall(rb"word\d+", got.text)) == set(re.findall(rb"word\d+", body))

@@ -39,6 +39,7 @@ RULES = (
               follow_pattern=r"(?s)code=(?P<code>\d+).*unit=(?P<unit>\w+)"),
     extractor("TOY005", "STACK", ["STACK of "], "STACK of ", follow_lines=6),
     extractor("TOY004", "LOUD", ["fatal disaster"], r"(?i)fatal disaster (?P<what>\w+)"),
+    extractor("TOY006", "STEP", ["toy step"], r"toy step (?P<step>\d+)", last=True),
 )  # fmt: skip
 
 

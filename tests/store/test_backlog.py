@@ -5,12 +5,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from attribution.contracts.context import ExecutionContext
 from attribution.store.backlog import Backlog, Claim, Sighting
 from attribution.store.database import Store, open_store
+from attribution.store.faults import StoreDamaged
 from attribution.store.identity import attempt_key
 from attribution.store.outbox import DeliveryState, Outbox
+from attribution.store.schema import watch_attempts
 
 from tests.blueprint.results import result
 
@@ -65,6 +68,29 @@ def test_what_changes_while_it_waits_waits_anew(store: Store) -> None:
     assert backlog.complete(claim, b"{}", [], [], at(22))
     assert backlog.note([sighting("a", 0, b"too late")], at(23)) == ["known"], "it is done"
     assert backlog.claim(at(100), LEASE) is None
+
+
+def test_what_keeps_changing_is_ready_in_the_end(store: Store) -> None:
+    backlog = Backlog(store)
+    for secs in range(0, 200, 10):
+        backlog.note([sighting("a", secs + 15, str(secs).encode())], at(secs))
+        claim = backlog.claim(at(secs), LEASE)
+        if claim is not None:
+            break
+    assert secs == 150, "ten times its wait after it was found"
+
+
+def test_what_cannot_be_read_is_given_up(store: Store) -> None:
+    backlog = Backlog(store)
+    backlog.note([sighting("a"), sighting("b", 1)], NOW)
+    with store.write() as connection:
+        connection.execute(
+            update(watch_attempts).where(watch_attempts.c.workload_id == "a").values(document=b"no frame")
+        )
+    with pytest.raises(StoreDamaged):
+        backlog.claim(at(1), LEASE)
+    assert taken(backlog, 1).label == "b, attempt 1"
+    assert [one.label for one in backlog.given_up(5)] == ["a, attempt 1"]
 
 
 def test_a_worker_that_vanishes_loses_its_attempt_and_cannot_end_it(store: Store) -> None:

@@ -152,7 +152,7 @@ def kernel_panic(scene: Scene) -> Finding:
         ("general protection fault, probably for non-canonical address 0xdead000000000122: 0000 [#1] SMP NOPTI", f"{comm}\nRIP: 0010:__list_del_entry_valid+0x2c/0x9a\nKernel panic - not syncing: Fatal exception"),
         ("watchdog: BUG: soft lockup - CPU#18 stuck for 26s! [kworker/18:1:2210]", f"{comm}\nKernel panic - not syncing: softlockup: hung tasks"),
         ("NMI watchdog: Watchdog detected hard LOCKUP on cpu 12", f"{comm}\nKernel panic - not syncing: Hard LOCKUP"),
-        ("INFO: task jbd2/dm-0-8:1123 blocked for more than 120 seconds.", f"      Tainted: P           OE     {scene.fleet.kernel}\nKernel panic - not syncing: hung_task: blocked tasks"),
+        ("INFO: task kworker/u193:2:1123 blocked for more than 120 seconds.", f"      Tainted: P           OE     {scene.fleet.kernel}\nKernel panic - not syncing: hung_task: blocked tasks"),
     ))  # fmt: skip
     text = f"{told}\n{text}"
     scene.kernel(node.index, at, text, 0)
@@ -208,7 +208,7 @@ def node_wide_memory(scene: Scene) -> Finding:
     )
 
 
-@shape("reboot-in-mid-run", "maintenance", "host_os", needs="syslog", weight=2)
+@shape("reboot-in-mid-run", "maintenance", "host_os", needs="syslog wall", weight=2)
 def reboot_in_mid_run(scene: Scene) -> Finding:
     at, node = scene.onset, scene.fleet.node_of(scene.pick())
     scene.daemon(node.index, at - 3, "systemd-logind", "System is rebooting.", 6)

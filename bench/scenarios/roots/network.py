@@ -30,7 +30,7 @@ def _completion(scene: Scene, rank: int, at: float, peer: int) -> str:
     return text
 
 
-def _peers_fail(scene: Scene, node: Node, rank: int, at: float, count: int = 3) -> str:
+def peers_fail(scene: Scene, node: Node, rank: int, at: float, count: int = 3) -> str:
     """Ranks of other nodes that talk to a rank see retries run out, then the job ends."""
     rng, fleet = scene.rng, scene.fleet
     local = rank % fleet.gpus_per_node
@@ -48,12 +48,13 @@ def _peers_fail(scene: Scene, node: Node, rank: int, at: float, count: int = 3) 
 
 
 def _down(scene: Scene, node: Node, nic: Nic, at: float, text: str = "Link down") -> str:
-    line = f"mlx5_core {nic.pci} {nic.netdev}: {text}" if scene.fleet.roce else f"mlx5_core {nic.pci}: Port: 1 {text}"
+    line = f"mlx5_core {nic.pci} {nic.netdev}: {text}"
     scene.kernel(node.index, at, line, 6)
     return line
 
 
-def _port_metrics(scene: Scene, node: Node, index: int, at: float) -> None:
+def port_metrics(scene: Scene, node: Node, index: int, at: float) -> None:
+    """The counters of a port that goes down, after errors on it."""
     scene.shift("node_infiniband_link_downed_total", node.index, index, at, 1)
     scene.shift("node_infiniband_state_id", node.index, index, at, 1)
     scene.shift("node_infiniband_link_error_recovery_total", node.index, index, at - 60, 1, 2, 3)
@@ -84,8 +85,8 @@ def port_down(scene: Scene) -> Finding:
         lines.append(told)
     if scene.rng.random() < 0.5:
         _down(scene, node, nic, at + scene.rng.uniform(30, 90), "Link up")
-    _port_metrics(scene, node, index, at)
-    _peers_fail(scene, node, rank, at)
+    port_metrics(scene, node, index, at)
+    peers_fail(scene, node, rank, at)
     return _finding(scene, node, nic, lines, at)
 
 
@@ -104,8 +105,8 @@ def cable(scene: Scene) -> Finding:
     head = f"mlx5_core {nic.pci}: " + ("mlx5_port_module_event:1131:(pid 0): " if "error" in text else "")
     scene.kernel(node.index, at, head + text, 4)
     down = _down(scene, node, nic, at + 0.3)
-    _port_metrics(scene, node, index, at)
-    _peers_fail(scene, node, rank, at + 0.3)
+    port_metrics(scene, node, index, at)
+    peers_fail(scene, node, rank, at + 0.3)
     return _finding(scene, node, nic, [head + text, down], at)
 
 
@@ -139,14 +140,14 @@ def nic_firmware_dead(scene: Scene) -> Finding:
         f"{head}mlx5_health_try_recover:331:(pid 902): handling bad device here\n{head}mlx5_error_sw_reset:231:(pid 902): start",
         3,
     )
-    _port_metrics(scene, node, index, at)
+    port_metrics(scene, node, index, at)
     told = (
         f"NET/IB : {nic.name}:1 Got async fatal event: device fatal error"
         if scene.job.torch_minor > 4
         else "NET/IB : Got async event : device fatal error"
     )
     scene.nccl(rank, at + 0.2, "transport/net_ib.cc:93", told)
-    _peers_fail(scene, node, rank, at)
+    peers_fail(scene, node, rank, at)
     return _finding(scene, node, nic, lines, at)
 
 
@@ -161,9 +162,9 @@ def leaf_switch_lost(scene: Scene) -> Finding:
         for port in range(len(other.nics)):
             if port in (index, (index + 1) % len(other.nics)):
                 _down(scene, other, other.nics[port], at + scene.rng.random() * 0.4)
-                _port_metrics(scene, other, port, at)
+                port_metrics(scene, other, port, at)
     line = _down(scene, node, node.nics[index], at)
-    _peers_fail(scene, node, node.ranks[index], at, 6)
+    peers_fail(scene, node, node.ranks[index], at, 6)
     return Finding("network_fabric", NETWORK, tuple(rack), tuple(rack), None, None, [line, "Link down"], at)
 
 
@@ -171,7 +172,7 @@ def leaf_switch_lost(scene: Scene) -> Finding:
 def completion_errors_only(scene: Scene) -> Finding:
     rank, at = scene.pick(), scene.onset
     node = scene.fleet.node_of(rank)
-    line = _peers_fail(scene, node, rank, at, 5)
+    line = peers_fail(scene, node, rank, at, 5)
     found = Finding(
         "network_fabric",
         ("network_fabric", "insufficient_evidence", "ambiguous"),

@@ -1,6 +1,6 @@
 """Libraries, services, containers and the scheduler itself."""
 
-from bench.scenarios import cascades, launchers
+from bench.scenarios import cascades
 from bench.scenarios.fleet import iso, utc
 from bench.scenarios.roots.common import step_frames
 from bench.scenarios.roots.workload import raised
@@ -411,7 +411,7 @@ def preempted(scene: Scene) -> Finding:
     told = f"*** STEP {job.number}.0 ON {head} CANCELLED AT {moment} DUE TO PREEMPTION ***"
     scene.step(at, f"{stamp} *** JOB {job.number} ON {head} CANCELLED AT {moment} DUE TO PREEMPTION ***")
     scene.step(at + 0.01, f"{stamp} {told}")
-    _terminated(scene, at + 0.5)
+    cascades.terminated(scene, at + 0.5)
     scene.controller.append(
         (at, f"preempted JobId={job.number} has been killed to reclaim resources for JobId={job.number + 41}")
     )
@@ -419,26 +419,11 @@ def preempted(scene: Scene) -> Finding:
     return Finding("scheduler", ("scheduler",), (), (), None, None, [told], None, ("preempted",))
 
 
-def _terminated(scene: Scene, at: float) -> None:
-    launcher = scene.job.launcher
-    if launcher == "torchrun":
-        for index in range(len(scene.fleet.nodes)):
-            cascades.signalled(scene, index, at + scene.rng.random())
-    elif launcher != "srun":
-        launchers.told_to_end(scene, at)
-        return
-    scene.step(at + 1, "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.")
-    width = scene.fleet.gpus_per_node if launcher == "srun" else 1
-    for index, node in enumerate(scene.fleet.nodes[:64]):
-        tasks = f"tasks {index * width}-{index * width + width - 1}" if width > 1 else f"task {index}"
-        scene.step(at + 2, f"srun: error: {node.name}: {tasks}: Terminated")
-
-
 @shape(
     "prolog-fails",
     "launch",
     "scheduler",
-    needs="scheduler controller syslog",
+    needs="scheduler controller syslog wall",
     forbid="applog",
     scheduler="slurm",
     phase="launch",
@@ -483,7 +468,7 @@ def prolog_fails(scene: Scene) -> Finding:
     "credential-expired",
     "launch",
     "scheduler",
-    needs="applog syslog",
+    needs="applog syslog wall",
     scheduler="slurm",
     launcher="srun",
     phase="launch",
@@ -716,7 +701,7 @@ def queue_preempts(scene: Scene) -> Finding:
     scheduler="slurm",
     launcher="srun",
     phase="launch",
-    forbid="scheduler syslog metrics fabric_manager bmc controller recorder",
+    forbid="scheduler syslog metrics fabric_manager bmc controller recorder nodes",
     weight=0.7,
 )
 def submission_refused(scene: Scene) -> Finding:

@@ -527,7 +527,7 @@ def port_in_use(scene: Scene) -> Finding:
         (),
         None,
         0,
-        ["Address already in use"],
+        ["Address already in use", "EADDRINUSE"],
         at,
     )
 

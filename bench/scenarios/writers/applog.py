@@ -63,13 +63,23 @@ def _nodes(files: Files, scene: Scene, lines: list[AppLine], rng: random.Random)
 def _job(files: Files, scene: Scene, lines: list[AppLine], rng: random.Random) -> None:
     job = scene.job
     labelled = rng.random() < 0.6 or not job.tee or job.launcher != "torchrun"
+    torn = labelled and rng.random() < 0.5
+    free: dict[tuple[int, int | None], float] = {}
     merged: list[tuple[float, str]] = list(scene.steps)
     for line in lines:
         text = tagged(scene, line)
-        if labelled:
-            label = _label(scene, line)
-            text = "\n".join(label + part for part in text.split("\n"))
-        merged.append((line.at, text))
+        if not labelled:
+            merged.append((line.at, text))
+            continue
+        parts = [_label(scene, line) + part for part in text.split("\n")]
+        if torn:
+            # Written line by line: records of ranks that fail at once stand between each other's lines.
+            writer = (line.node, line.rank)
+            begin, pace = max(line.at, free.get(writer, 0.0)), rng.uniform(0.002, 0.015)
+            free[writer] = begin + len(parts) * pace
+            merged += [(begin + index * pace, part) for index, part in enumerate(parts)]
+        else:
+            merged.append((line.at, "\n".join(parts)))
     merged.sort(key=lambda entry: entry[0])
     name = f"slurm-{job.number}.out" if job.scheduler == "slurm" else "train.log"
     files.add(f"applog/{name}", "\n".join(text for _, text in merged))

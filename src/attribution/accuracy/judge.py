@@ -82,6 +82,11 @@ def _scores(truth: Truth, diagnosis: Diagnosis, first: Cause | None) -> Iterable
         yield Figure.WITHHELD_ABSTAINED, _one(accepted or answer in ABSTENTIONS)
     if truth.terminal_states:
         yield Figure.TERMINAL_STATE, _one(diagnosis.terminal_state in truth.terminal_states)
+    if truth.first_node is not None:
+        seen = diagnosis.first_failure
+        yield Figure.FIRST_NODE, _one(seen is not None and seen.node == truth.first_node)
+    if answer in BLAMELESS and accepted and first is None:
+        return  # it need not name what it does not blame
     if truth.root_texts and not (answer in BLAMELESS and accepted):
         yield Figure.ROOT_LINE, _one(_cites(truth, diagnosis, first))
     if truth.nodes:
@@ -90,9 +95,6 @@ def _scores(truth: Truth, diagnosis: Diagnosis, first: Cause | None) -> Iterable
         yield Figure.DEVICE, _one(first is not None and _is_device(truth.device, first))
     if truth.rank is not None:
         yield Figure.RANK, _one(first is not None and first.rank == truth.rank)
-    if truth.first_node is not None:
-        seen = diagnosis.first_failure
-        yield Figure.FIRST_NODE, _one(seen is not None and seen.node == truth.first_node)
 
 
 def _one(hit: bool) -> Share:

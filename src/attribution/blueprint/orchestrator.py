@@ -238,6 +238,8 @@ class Orchestrator:
         diagnosis = self._called(lambda retries: self._client.attribution(session, retries), deadline).diagnosis
         if self._ends_sessions:
             self._end(session)
+        if diagnosis.catalog.digest != plan.catalog_digest:  # the rules were loaded anew: the next attempt asks again
+            self._plan = None
         return AttributionBlueprintResult(
             terminal_state=diagnosis.terminal_state,
             sub_domain=diagnosis.sub_domain,
@@ -332,6 +334,7 @@ class Orchestrator:
     def catalog(self, digest: str) -> CatalogSnapshot:
         """What the Service says of its rules, asked for once for each catalog."""
         if digest not in self._catalogs:
+            self._catalogs.clear()  # a run that stays sees many
             self._catalogs[digest] = self._client.catalog(self._patience.retries(None))
         return self._catalogs[digest]
 

@@ -187,16 +187,21 @@ def _name_of(seen: _Seen, known: NodeNames) -> tuple[FileName, origin.Hosts]:
     """What the names of the file and of the folders around it say, and the hosts that were read to confirm it."""
     *folders, file_name = seen.found.name.split("/")
     needs_digit = seen.source not in _PER_NODE or seen.found.folder is None
-    name = parse_name(file_name, known, needs_digit=needs_digit)
+    name = parse_name(file_name, known, guess=not _tells_of_many(seen), needs_digit=needs_digit)
     if name.certain:
         return name, origin.Hosts()
     hosts = origin.find_hosts(seen.head)
     if hosts.all():
-        name = parse_name(file_name, known, hosts.all(), needs_digit=needs_digit)
-    if name.node is None:
+        name = parse_name(file_name, known, hosts.all(), guess=not _tells_of_many(seen), needs_digit=needs_digit)
+    if name.node is None and not _tells_of_many(seen):
         inner = [folder for folder in reversed(folders) if folder.lower() not in SOURCE_FOLDERS]
         name = _name_of_folder(inner, name, known, hosts.all())
     return name, hosts
+
+
+def _tells_of_many(seen: _Seen) -> bool:
+    """Whether these are records of a scheduler, which are of no node, whatever their file is called."""
+    return seen.source is Source.SCHEDULER and seen.format not in _ONE_WRITER
 
 
 def _name_of_folder(folders: Sequence[str], name: FileName, known: NodeNames, hosts: Collection[str]) -> FileName:

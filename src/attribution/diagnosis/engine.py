@@ -1,13 +1,14 @@
 """The engine: evidence and a catalog in, a diagnosis out. Pure: no clock, no randomness, no environment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from attribution.bundle.evidence import Evidence
+from attribution.bundle.evidence import Evidence, StreamKey
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.vocabulary import Role, Source, TerminalState
 from attribution.diagnosis.filtering import Filtered, filter_events
 from attribution.diagnosis.materialise import materialise
-from attribution.diagnosis.outcome import Outcome, decide_outcome, terminal_state
+from attribution.diagnosis.outcome import Outcome, Sight, decide_outcome, is_undisturbed, terminal_state
 from attribution.diagnosis.refinement import Demotion, Refinement, begin, refine
 from attribution.diagnosis.reporting import report
 from attribution.diagnosis.scheduler_record import scheduler_events
@@ -20,6 +21,7 @@ from attribution.extraction.extract import Extraction, extract
 from attribution.extraction.flood import Limits
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.api import RefineStage
+from attribution.rules.model import Catalog
 
 _OF_JOB = frozenset({Source.APPLOG, Source.SCHEDULER})
 _BEFORE_OUTCOME = (RefineStage.NODE, RefineStage.JOB, RefineStage.FINAL)
@@ -70,21 +72,29 @@ def conclude(evidence: Evidence, extraction: Extraction, rules: RuleSets, settin
     refinement.failures.extend(filtered.failures)
     for stage in _BEFORE_OUTCOME:
         refine(refinement, stage, catalog, context, filtered.events, trace)
-    job_seen = _job_seen(extraction)
-    state, outcome = _outcome(refinement, evidence, job_seen, trace)
+    sight = Sight(
+        of_job=any(r.stream.key.source in _OF_JOB and r.tally.lines for r in extraction.reports),
+        undisturbed=is_undisturbed(context, _signs(filtered.events, catalog), _lines(extraction)),
+    )
+    state, outcome = _outcome(refinement, evidence, sight, trace)
     refine(refinement, RefineStage.POST_OUTCOME, catalog, context, filtered.events, trace, outcome.sub_domain)
-    outcome = _after(outcome, state, refinement, job_seen, trace)
-    return report(evidence, extraction, refinement, outcome, state, filtered.out_of_window, catalog, settings, trace)
+    outcome = _after(outcome, state, refinement, sight, trace)
+    return report(evidence, extraction, refinement, outcome, state, filtered, catalog, settings, trace)
 
 
-def _job_seen(extraction: Extraction) -> bool:
-    """Whether a line of the job's own log, or of the scheduler, was examined."""
-    return any(r.stream.key.source in _OF_JOB and r.tally.lines for r in extraction.reports)
+def _signs(events: Sequence[Event], catalog: Catalog) -> list[Event]:
+    """Events that show that the training goes on."""
+    names = set(catalog.tags.get("progress", ()))
+    return [event for event in events if event.symptom in names]
 
 
-def _outcome(refinement: Refinement, evidence: Evidence, job_seen: bool, trace: Trace) -> tuple[TerminalState, Outcome]:
+def _lines(extraction: Extraction) -> dict[StreamKey, int]:
+    return {report.stream.key: report.tally.lines for report in extraction.reports}
+
+
+def _outcome(refinement: Refinement, evidence: Evidence, sight: Sight, trace: Trace) -> tuple[TerminalState, Outcome]:
     state = terminal_state(evidence.context, _speaking(refinement), refinement.active())
-    outcome = decide_outcome(state, refinement.roots(), refinement.active(), job_seen=job_seen)
+    outcome = decide_outcome(state, refinement.roots(), refinement.active(), sight)
     trace.add("outcome", "terminal-state", FIRED, decision=state.value)
     trace.add("outcome", "outcome-mapping", FIRED, decision=outcome.sub_domain.value, reason=outcome.reason)
     if state is TerminalState.COMPLETED:
@@ -107,9 +117,9 @@ def _speaking(refinement: Refinement) -> tuple[Symptom, ...]:
     return tuple(found)
 
 
-def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, job_seen: bool, trace: Trace) -> Outcome:
+def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, sight: Sight, trace: Trace) -> Outcome:
     """The outcome once more, if a rule of POST_OUTCOME set a root aside or moved it."""
-    again = decide_outcome(state, refinement.roots(), refinement.active(), job_seen=job_seen)
+    again = decide_outcome(state, refinement.roots(), refinement.active(), sight)
     if again != outcome:
         trace.add("post_outcome", "outcome-mapping", FIRED, decision=again.sub_domain.value, reason=again.reason)
     return again

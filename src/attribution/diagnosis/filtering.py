@@ -22,12 +22,16 @@ from attribution.rules.model import Catalog, Filter
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The events that stand, and those that only inform. `failures` are (rule id, error) of rules that raised."""
+    """The events that stand, and those that only inform. `failures` are (rule id, error) of rules that raised.
+
+    `reasons` says of each event that a filter set aside as one that only informs, by its id, why.
+    """
 
     events: tuple[Event, ...]
     context: tuple[Event, ...] = ()
     out_of_window: tuple[Event, ...] = ()
     failures: tuple[tuple[str, str], ...] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -40,6 +44,7 @@ class _Stage:
     out_of_window: list[str] = field(default_factory=list)
     derived: bool = False
     same_lines: set[str] = field(default_factory=set)
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 def filter_events(
@@ -50,21 +55,24 @@ def filter_events(
     informing: list[Event] = []
     outside: list[Event] = []
     failures: list[tuple[str, str]] = []
+    reasons: dict[str, str] = {}
     for stage in FilterStage:
         filters = [rule for rule in catalog.filters if rule.stage is stage]
-        view = EventView(standing, execution, catalog.tags, margin_us)
+        view = EventView(standing, execution, catalog.tags, margin_us, catalog.symptoms)
         decided = [(rule, _decide(rule, view, catalog, trace, failures)) for rule in filters]
         result = _apply(standing, decided, stage, trace)
         standing = [event for event in result.events.values() if event.id not in result.set_aside]
         if result.derived:  # all others stand in the order in which they came
             standing.sort(key=Event.sort_key)
         informing += [result.events[event_id] for event_id in result.context]
+        reasons |= result.reasons
         outside += [result.events[event_id] for event_id in result.out_of_window]
     return Filtered(
         events=tuple(standing),
         context=tuple(sorted(informing, key=Event.sort_key)),
         out_of_window=tuple(sorted(outside, key=Event.sort_key)),
         failures=tuple(failures),
+        reasons=reasons,
     )
 
 
@@ -138,6 +146,8 @@ def _one(state: _Stage, rule: Filter, decision: EventDecision, absorbed: dict[st
         return True
     if isinstance(decision, SetContext):
         (state.out_of_window if decision.out_of_window else state.context).append(decision.event.id)
+        if not decision.out_of_window:
+            state.reasons[decision.event.id] = decision.reason
     elif decision.into.id not in state.events or _stands_for(decision.into.id, absorbed) == decision.event.id:
         return False
     else:

@@ -1,11 +1,14 @@
 """Outcome mapping: how the attempt ended, and which roots, if any, are named as its cause."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
+from attribution.bundle.evidence import StreamKey
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Confidence, Role, Source, SubDomain, TerminalState
-from attribution.events.moment import SECOND, Order
+from attribution.events.event import Event
+from attribution.events.moment import SECOND, Basis, Order
 from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
 
 _SCHEDULER_STATES = {
@@ -48,6 +51,11 @@ _CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.RUNNING)
 """What a log that shows no end may still say, in the order in which it counts."""
 
 _MINUTE = 60 * SECOND
+_END_SLACK = 5 * SECOND
+"""How far the end that a scheduler records may lie before what ended the attempt is told elsewhere."""
+
+_LAST_LINES = 5
+"""A log ends with what stands in so many last lines."""
 
 STATES_WITHOUT_BLAME = frozenset({TerminalState.CANCELLED, TerminalState.TIMED_OUT, TerminalState.PREEMPTED})
 """Endings for which no node is excluded and no hardware action proposed, unless deeper evidence explains them."""
@@ -56,6 +64,8 @@ STATES_WITHOUT_BLAME = frozenset({TerminalState.CANCELLED, TerminalState.TIMED_O
 def scheduler_state(context: ExecutionContext) -> TerminalState | None:
     """What the scheduler's own word for the end means, or None where it gave none that is known."""
     words = (context.scheduler_state or "").replace("+", "").split()
+    if words and words[0].upper() == "DEADLINE" and context.ended_at and not (context.started_at or context.nodes):
+        return TerminalState.LAUNCH_FAILED  # its deadline passed while it waited
     return _SCHEDULER_STATES.get(words[0].upper()) if words else None
 
 
@@ -66,12 +76,14 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
     proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
-    own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
+    ending = [s for s in active if s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE and not _taken(s)]
+    own = [s for s in ending if not _came_after(s, context.ended_at)]
+    taken = [s for s in active if _taken(s)]
+    swept_up = bool(own) or (bool(taken) and _trouble_before(taken, active) is not None)
     for state in _TAKEN_BY_SCHEDULER:
         if said is state or state in proven:
-            # A job that failed and was then swept up by the site's cancel is `failed`.
-            swept_up = state is TerminalState.CANCELLED and own_failure
-            return TerminalState.FAILED if swept_up else state
+            # A job that failed and was then swept up by the site's cancel is `failed`, or never started.
+            return _own_end(own) if swept_up and state is TerminalState.CANCELLED else state
     for state in _FROM_EVIDENCE:
         if said is state or state in proven:
             return state
@@ -84,6 +96,20 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
     return _from_logs(active, claimed, proven)
 
 
+def _came_after(symptom: Symptom, ended: datetime | None) -> bool:
+    """Whether a symptom was provably first seen when the attempt had ended: what was found then did not end it."""
+    moment = symptom.first.moment
+    if ended is None or moment is None or moment.basis is not Basis.UTC:
+        return False
+    return moment.us > int(ended.timestamp()) * SECOND + _END_SLACK
+
+
+def _own_end(own: Sequence[Symptom]) -> TerminalState:
+    """How an attempt ended by its own failures: those that kept it from starting leave it without a start."""
+    never_began = bool(own) and all(s.type.terminal_state is TerminalState.LAUNCH_FAILED for s in own)
+    return TerminalState.LAUNCH_FAILED if never_began else TerminalState.FAILED
+
+
 def _recorded(symptoms: Sequence[Symptom]) -> TerminalState | None:
     """A good end that the scheduler's own records tell, where none of them tells of another."""
     recorded = [s for s in symptoms if any(event.key.source is Source.SCHEDULER for event in s.events)]
@@ -92,8 +118,12 @@ def _recorded(symptoms: Sequence[Symptom]) -> TerminalState | None:
 
 
 def _proves(symptom: Symptom) -> bool:
-    """Whether a symptom shows by itself how the attempt ended; what jobs survive is only a claim, see `_from_logs`."""
-    return symptom.type.role is not Role.CONTEXT and symptom.type.ends_job in ENDS_JOB[:2]
+    """Whether a symptom shows by itself how the attempt ended.
+
+    That a start failed, or that something still ran, is only a claim where jobs survive it: see `_from_logs`.
+    """
+    is_claim = symptom.type.terminal_state in _CLAIMS and symptom.type.ends_job not in ENDS_JOB[:2]
+    return symptom.type.role is not Role.CONTEXT and not is_claim
 
 
 def _taken(symptom: Symptom) -> bool:
@@ -124,20 +154,33 @@ class Outcome:
         return state in STATES_WITHOUT_BLAME and self.sub_domain is SubDomain.SCHEDULER
 
 
-def decide_outcome(
-    state: TerminalState, roots: Sequence[Symptom], active: Sequence[Symptom], *, job_seen: bool = True
-) -> Outcome:
-    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous.
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen of the run itself, beside its symptoms.
 
-    `job_seen` says whether anything of the job itself was examined; where only a node was, its troubles are all there
-    is to name.
+    `of_job`: something of the job was examined; where only a node was, its troubles are all there is to name.
+    `undisturbed`: nothing claims a failure, and a log ends while the training goes on.
     """
+
+    of_job: bool = True
+    undisturbed: bool = False
+
+
+def decide_outcome(
+    state: TerminalState,
+    roots: Sequence[Symptom],
+    active: Sequence[Symptom],
+    sight: Sight = Sight(),
+) -> Outcome:
+    """All of one sub_domain: that one. A provable order: the earliest that ended the job. Else ambiguous."""
     if state is TerminalState.COMPLETED:
         return Outcome(SubDomain.NONE, (), "the attempt completed")
     # What never ends a job by itself can explain something else, but is not named.
-    roots = [root for root in roots if root.type.ends_job != "no" or not job_seen]
+    roots = [root for root in roots if root.type.ends_job != "no" or not sight.of_job]
     if not roots:
         seen = any(s.type.role is Role.EFFECT for s in active)
+        if sight.undisturbed and not seen:
+            return Outcome(SubDomain.NONE, (), "its log ends while the training goes on, and shows no failure")
         reason = "only effects were seen, no cause" if seen else "no line of the evidence names a cause"
         return Outcome(SubDomain.INSUFFICIENT_EVIDENCE, (), reason)
     earlier = _trouble_before(roots, active)
@@ -162,6 +205,16 @@ def _unexplained_end(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Sym
     if any(root.type.ends_job in ENDS_JOB[:2] for root in roots):
         return None
     return next((s for s in active if s.type.role is Role.EFFECT and s.type.ends_job in ENDS_JOB[:2]), None)
+
+
+def is_undisturbed(context: ExecutionContext, signs: Sequence[Event], lines: Mapping[StreamKey, int]) -> bool:
+    """Whether nothing says that the attempt failed, and a log ends with `signs` that the training goes on.
+
+    `lines` is how many lines each stream has.
+    """
+    told = (context.scheduler_state, context.exit_code, context.signal, context.reason)
+    near_end = any(lines.get(sign.key, 0) - sign.line <= _LAST_LINES for sign in signs)
+    return near_end and all(value is None for value in told)
 
 
 def _trouble_before(roots: Sequence[Symptom], active: Sequence[Symptom]) -> Symptom | None:

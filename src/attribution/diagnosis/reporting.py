@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from attribution.bundle.evidence import Evidence, StreamKey
@@ -32,6 +33,7 @@ from attribution.contracts.vocabulary import (
     domain_of,
 )
 from attribution.diagnosis.coverage import coverage, untestable
+from attribution.diagnosis.filtering import Filtered
 from attribution.diagnosis.outcome import Outcome
 from attribution.diagnosis.refinement import Refinement, explained_count
 from attribution.diagnosis.settings import Settings
@@ -46,6 +48,8 @@ from attribution.extraction.masking import mask
 from attribution.rules.model import Catalog
 
 _MAX_EVIDENCE = 3
+_ECHO, _END = "collective_echo", "process_end"
+"""Tags of what ranks report of a peer that is gone, and of what is reported of processes that ended."""
 _GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
 _UNTRUSTED = frozenset({Source.APPLOG, Source.FLIGHT_RECORDER})
 """Sources that the job itself writes: a line in them proves nothing against a node."""
@@ -57,16 +61,16 @@ def report(
     refinement: Refinement,
     outcome: Outcome,
     state: TerminalState,
-    out_of_window: Sequence[Event],
+    filtered: Filtered,
     catalog: Catalog,
     settings: Settings,
     trace: Trace,
 ) -> Diagnosis:
     """The diagnosis of one attempt."""
-    covered = coverage(extraction, out_of_window)
+    covered = coverage(extraction, filtered.out_of_window)
     gaps = untestable(covered, evidence.context, catalog, refinement, extraction)
     attempt = attempt_window(evidence.context, extraction)
-    excluded, held_back = exclude_nodes(outcome, state, evidence, attempt, settings)
+    excluded, held_back = exclude_nodes(outcome, refinement, state, evidence, attempt, settings)
     if held_back:
         trace.add("report", "exclude-nodes", "abstained", reason=held_back)
     explained = explained_count(refinement)
@@ -74,6 +78,7 @@ def report(
     symptoms = tuple(_symptom(s, refinement) for s in _listed(refinement))
     cited = [event for s in refinement.symptoms.values() for event in _cited(s, refinement)]
     first = _first_failure(refinement)
+    cited += [first.first] if first else []
     settled = would_decide(outcome, gaps, first, evidence.context)
     return Diagnosis(
         workload_id=evidence.context.workload_id,
@@ -90,7 +95,7 @@ def report(
         impact=_impact(refinement),
         symptoms=symptoms,
         evidence=_evidence(cited),
-        alternatives=_alternatives(outcome, refinement, settings.alternatives),
+        alternatives=_alternatives(outcome, refinement, filtered.reasons, catalog, settings.alternatives),
         untestable=gaps,
         notes=_notes(refinement),
         would_decide=settled,
@@ -147,7 +152,9 @@ def _cause(
 def _allowed(actions: Sequence[Action], gated: bool, excluded: bool) -> tuple[Action, ...]:
     """The actions that the evidence carries: nothing drastic where it is one of several, or only the job says so."""
     found = [a for a in actions if not (gated and a in GATED_ACTIONS)]
-    return tuple(a for a in found if a is not Action.RESTART_ELSEWHERE or excluded)
+    # `restart` means on the same nodes
+    other_way = Action.RESTART if excluded else Action.RESTART_ELSEWHERE
+    return tuple(a for a in found if a is not other_way)
 
 
 def _actions(outcome: Outcome, causes: Sequence[Cause], excluded: Sequence[str]) -> tuple[Action, ...]:
@@ -164,6 +171,7 @@ def _actions(outcome: Outcome, causes: Sequence[Cause], excluded: Sequence[str])
 
 def exclude_nodes(
     outcome: Outcome,
+    refinement: Refinement,
     state: TerminalState,
     evidence: Evidence,
     attempt: tuple[int, int] | None,
@@ -177,14 +185,19 @@ def exclude_nodes(
     listed = {node.name for node in evidence.context.nodes}
     found: set[str] = set()
     doubts: dict[str, str] = {}
+    followers = _followers(refinement)
     for symptom, confidence in outcome.causes:
-        if not symptom.type.node_scoped or symptom.node is None or confidence is Confidence.ONE_OF_SEVERAL:
+        if symptom.node is None or confidence is Confidence.ONE_OF_SEVERAL:
             continue
-        doubt = _doubt(symptom, guessed, listed, attempt, settings.margin_us)
-        if doubt is None:
-            found.add(symptom.node)
-        else:
-            doubts.setdefault(symptom.node, doubt)
+        # What a job tells of a fault may come first, and the system's own word for it follow.
+        alike = [f for f in followers.get(symptom.id, ()) if f.node == symptom.node and _one_kind(f, symptom)]
+        for told in (symptom, *alike):
+            if told.type.node_scoped and _names_node(told):
+                doubt = _doubt(told, guessed, listed, attempt, settings.margin_us)
+                if doubt is None:
+                    found.add(symptom.node)
+                elif told is symptom:
+                    doubts[symptom.node] = doubt
     if outcome.blames_nobody(state) and found:
         return (), f"an attempt that ended {state.value} excludes no node"
     limit = max(1, math.floor(len(evidence.context.nodes) * settings.exclude_share))
@@ -192,6 +205,32 @@ def exclude_nodes(
         return (), f"{len(found)} nodes carry the cause, more than {limit}: this looks systemic"
     held = "; ".join(f"{node}: {doubt}" for node, doubt in sorted(doubts.items()) if node not in found)
     return tuple(sorted(found)), held
+
+
+def _followers(refinement: Refinement) -> Mapping[str, Sequence[Symptom]]:
+    """Root id -> the faults of nodes that were set aside because of it, directly or through others."""
+    found: dict[str, list[Symptom]] = {}
+    for symptom in _listed(refinement):
+        if symptom.type.node_scoped and symptom.type.role is Role.CAUSE and symptom.id in refinement.demoted:
+            found.setdefault(_root_of(symptom, refinement).id, []).append(symptom)
+    return found
+
+
+def _names_node(symptom: Symptom) -> bool:
+    """Whether the node is that of the fault: a scheduler's line that names none only tells where its program ran."""
+    return symptom.type.sub_domain is not SubDomain.SCHEDULER or any(e.node != e.key.node for e in symptom.events)
+
+
+def _one_kind(a: Symptom, b: Symptom) -> bool:
+    return a.type.sub_domain is b.type.sub_domain
+
+
+def _root_of(symptom: Symptom, refinement: Refinement) -> Symptom:
+    seen = {symptom.id}
+    while (demotion := refinement.demoted.get(symptom.id)) and demotion.by and demotion.by.id not in seen:
+        symptom = demotion.by
+        seen.add(symptom.id)
+    return symptom
 
 
 def _doubt(
@@ -206,7 +245,8 @@ def _doubt(
     events = [event for event in events if event.trusted]
     if not events:
         return "the line was written under another program's or node's name"
-    events = [event for event in events if event.key not in guessed]
+    if symptom.type.sub_domain is not SubDomain.SCHEDULER:  # whose line names the node itself
+        events = [event for event in events if event.key not in guessed]
     if not events:
         return "whose log it is, is a guess; put it into a source folder under the node's name"
     if attempt is None:
@@ -306,7 +346,8 @@ def _context_line(raw: bytes) -> str:
 def _first_failure(refinement: Refinement) -> Symptom | None:
     """The earliest symptom that jobs seldom survive; the earliest of any kind where there is none.
 
-    What was set aside as the consequence of another is first only if it provably came before that.
+    What was set aside as the consequence of another is first only if it provably came before that. Where all ranks but
+    one lost a peer, it is how that one ended.
     """
     seen = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT and not _followed(s, refinement)]
 
@@ -315,7 +356,21 @@ def _first_failure(refinement: Refinement) -> Symptom | None:
         only_after = moment is None or moment.inherited
         return symptom.type.ends_job not in ENDS_JOB[:2], only_after, symptom.sort_key(), symptom.id
 
-    return min(seen, key=key, default=None)
+    first = min(seen, key=key, default=None)
+    return _lost_peer(first, refinement) or first
+
+
+def _lost_peer(first: Symptom | None, refinement: Refinement) -> Symptom | None:
+    """The end of the only rank that ended without having lost a peer: it is the peer that the others lost."""
+    if first is None or _ECHO not in first.type.tags:
+        return None
+    symptoms = refinement.symptoms.values()
+    echoing = {rank for s in symptoms if _ECHO in s.type.tags for rank in s.ranks}
+    ends = [(s, e) for s in symptoms if _END in s.type.tags for e in s.events if e.rank not in {None, *echoing}]
+    if not echoing or len({event.rank for _, event in ends}) != 1:
+        return None
+    symptom, event = min(ends, key=lambda end: end[1].sort_key())
+    return replace(symptom, node=event.node, events=(event,))
 
 
 def _followed(symptom: Symptom, refinement: Refinement) -> bool:
@@ -352,25 +407,31 @@ def _interesting(outcome: Outcome, refinement: Refinement) -> tuple[str, ...]:
     return tuple(node for node in _nodes(aside) if node not in bad)
 
 
-def _alternatives(outcome: Outcome, refinement: Refinement, limit: int) -> tuple[Alternative, ...]:
-    """Causes that were considered and are not named: set aside ones first seen first, then rivals that still stand."""
+def _alternatives(
+    outcome: Outcome, refinement: Refinement, reasons: Mapping[str, str], catalog: Catalog, limit: int
+) -> tuple[Alternative, ...]:
+    """Causes that were considered and are not named, those first seen first: set aside, survived, or rivals that stand.
+
+    `reasons` are those of filters, by event id.
+    """
     named = {symptom.id for symptom, _ in outcome.causes}
     found: list[Alternative] = []
     for symptom in _listed(refinement):
-        if symptom.type.role is not Role.CAUSE or symptom.type.sub_domain is None:
+        if catalog.symptoms[symptom.name].role is not Role.CAUSE or symptom.type.sub_domain is None:
             continue
         demotion = refinement.demoted.get(symptom.id)
+        survived = reasons.get(symptom.first.id)
         rival = symptom.id in named and outcome.sub_domain is SubDomain.AMBIGUOUS
-        if demotion is None and not rival:
+        if demotion is None and survived is None and not rival:
             continue
-        because = demotion.reason if demotion else f"nothing in the evidence rules it out{_on(symptom)}"
+        because = demotion.reason if demotion else survived or f"nothing in the evidence rules it out{_on(symptom)}"
         ids = _cited(demotion.by if demotion and demotion.by else symptom, refinement)
         found.append(
             Alternative(
                 symptom=symptom.name,
                 sub_domain=symptom.type.sub_domain,
                 node=symptom.node,
-                ruled_out=demotion is not None,
+                ruled_out=not rival,
                 because=because,
                 evidence_ids=tuple(event.id for event in ids),
             )

@@ -85,7 +85,7 @@ def _differences(
         found = [notation.fact_of(event) for event in events if event.rule == rule.info.id]
         return notation.differences(notation.parse_facts(case.expect), found)
     if isinstance(rule, Filter):
-        view = EventView(events, context, rules.catalog.tags)
+        view = EventView(events, context, rules.catalog.tags, types=rules.catalog.symptoms)
         decisions = filtering.decide(rule, view, rules.catalog.tags) or ()
         return _compare_events(case, [_event_line(rule, decision) for decision in decisions])
     symptoms = materialise(events, rules.catalog.symptoms)

@@ -39,6 +39,8 @@ def summary(state: TerminalState, outcome: Outcome, refinement: Refinement, expl
     """The verdict in one sentence."""
     ending = _ENDINGS[state]
     if outcome.sub_domain is SubDomain.NONE:
+        if state is not TerminalState.COMPLETED:
+            return f"{ending}; {outcome.reason}."
         noise = [s for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT]
         return (
             f"{ending}; {words.counted(len(noise), 'finding')} in its logs did not end it." if noise else f"{ending}."

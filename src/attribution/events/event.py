@@ -58,7 +58,7 @@ class Event:
     or node wrote it than its log is for, so that it proves nothing against a node.
     `discriminator` keeps apart what would else be one symptom (two different exceptions). `id` comes from content
     alone: no time, no line number. `in_order` is false where the place in the stream tells nothing of the time, as
-    in a list of records.
+    in a list of records; `first_line` and `last_line` then count the sentences in which the records are told.
     """
 
     id: str

@@ -16,7 +16,8 @@ class SymptomType:
     """One entry of the symptom registry.
 
     `tags` group symptoms for relations (`collective_echo`). `terminal_state` is what the symptom proves about the end
-    of the attempt, if anything. `node_scoped` says whether `node` is the thing to avoid.
+    of the attempt, if anything. `node_scoped` says whether `node` is the thing to avoid. `recovers` names the symptoms
+    (`NAME` or `tag:NAME`) whose trouble at the same place it ends.
     """
 
     name: str
@@ -29,6 +30,7 @@ class SymptomType:
     terminal_state: TerminalState | None = None
     node_scoped: bool = False
     device: DeviceKind | None = None
+    recovers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,9 @@ class Symptom:
 
     @property
     def rank(self) -> int | None:
-        """The rank, where it is one; the first to show it, where they are several."""
-        return self.first.rank
+        """The rank, where it is one, be it that not all lines name it; the first to show it, where they are several."""
+        ranks = self.ranks
+        return ranks[0] if len(ranks) == 1 else self.first.rank
 
     def get(self, name: str) -> str | None:
         """A field of the first event that has it."""

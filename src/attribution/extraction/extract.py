@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 
 import msgspec
@@ -99,7 +99,12 @@ def _scan_all(
         readable = _as_lines(stream)
         if readable is None:
             return Scan()
-        return scan_stream(readable, rules[stream.key.source], clock, names, limits)
+        scan = scan_stream(readable, rules[stream.key.source], clock, names, limits)
+        if (
+            stream.format is Format.RAW_LOKI_STREAMS
+        ):  # label set after label set, so that only their times order entries
+            scan.events = [replace(event, in_order=False) for event in scan.events]
+        return scan
 
     size = sum(segment.size or 0 for stream in streams for segment in stream.segments)
     workers = workers or (os.cpu_count() or 1 if size >= PARALLEL_BYTES else 1)
@@ -124,10 +129,7 @@ def _loki_segment(segment: Segment) -> Segment:
         with segment.open() as source:
             body = source.read()
         try:
-            records = [
-                msgspec.json.encode({"time": ns, "host": _host_label(labels), "message": line})
-                for ns, labels, line in explode_loki(body)
-            ]
+            records = [msgspec.json.encode(_loki_record(ns, labels, line)) for ns, labels, line in explode_loki(body)]
         except EvidenceError as error:
             raise OSError(error.problems[0].message) from error
         return BytesIO(b"\n".join(records))
@@ -135,6 +137,16 @@ def _loki_segment(segment: Segment) -> Segment:
     return Segment(segment.offset, segment.first_line, opened)
 
 
+def _loki_record(ns: int, labels: Mapping[str, str], line: str) -> dict[str, object]:
+    """An entry as a record that keeps what its labels tell: the host, the rank, and who else wrote it."""
+    rank = next((labels[name] for name in _RANK_LABELS if labels.get(name)), "")
+    writer = " ".join(f"{name}={labels[name]}" for name in _WRITER_LABELS if labels.get(name))
+    record: dict[str, object] = {"time": ns, "host": _host_label(labels), "stream": writer, "message": line}
+    return {**record, "rank": int(rank)} if rank.isascii() and rank.isdigit() and len(rank) < 7 else record
+
+
+_RANK_LABELS = ("rank", "global_rank")
+_WRITER_LABELS = (*_RANK_LABELS, "filename", "pod", "pod_name", "container", "container_name", "stream")
 _HOST_LABELS = ("hostname", "host", "node", "node_name", "nodename", "instance")
 
 

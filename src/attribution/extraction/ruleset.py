@@ -13,11 +13,15 @@ from attribution.rules.patterns import compile_pattern
 
 @dataclass(slots=True)
 class RuleSet:
-    """Extractors of one source. `cuts[n]` says which rules a gate hit of number n concerns."""
+    """Extractors of one source. `cuts[n]` says which rules a gate hit of number n concerns.
+
+    The gate knows nothing of the rules of `last`, of which only the last match of a stream counts.
+    """
 
     rules: tuple[Extractor, ...]
     cuts: tuple[Cut, ...]
     gate: Gate
+    last: tuple[int, ...] = ()
     _patterns: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     _follow: dict[int, Any] = field(default_factory=dict)
     _needles: dict[int, tuple[bytes, ...] | None] = field(default_factory=dict)
@@ -63,9 +67,11 @@ def rule_set(catalog: Catalog, source: Source, cache: Cache = no_cache) -> RuleS
         (number, literal, any(proof.ignores_case(pattern) for pattern in rule.patterns))
         for number, rule in enumerate(rules)
         for literal in rule.literals
+        if not rule.last
     ]
     cuts = cuts_of(literals, cache)
-    return RuleSet(rules, cuts, build_gate(cuts, cache))
+    last = tuple(number for number, rule in enumerate(rules) if rule.last)
+    return RuleSet(rules, cuts, build_gate(cuts, cache), last)
 
 
 class RuleSets:

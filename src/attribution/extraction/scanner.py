@@ -70,11 +70,14 @@ CONTEXT_LINES = 5
 """Lines kept before and after an event."""
 
 _CONTEXT_BYTES = 1500
+_TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _LOOKAHEAD_BYTES = 64 << 10
 _CLOCK_LINES = 200
 _RECORD = re.compile(rb'\{\s*"')
-_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
+_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?:\(\w{1,80}\))?(?::|$)")
+_GUTTER = re.compile(r"^( {0,80})(?:\+ Exception Group |\| )Traceback \(most recent call last\)")
+"""How Python draws the tracebacks of a group of exceptions: each line of one stands behind a bar."""
 
 
 @dataclass(slots=True)
@@ -144,6 +147,7 @@ class _Scanner:
         self._recent: Moment | None = None
         self._recent_offset = -1
         self._ahead: _Ahead | None = None
+        self._last: dict[int, tuple[int, list[Event]]] = {}
 
     def segment(self, segment: Segment) -> None:
         try:
@@ -157,6 +161,8 @@ class _Scanner:
                     self._scan.first = self._first_moment(window)
                 self._window(window)
                 self._keeper.settle()
+                for number in self._rules.last:
+                    self._find_last(window, number)
                 if self._scan.first is not None:  # the next window's lines may inherit a time of this one
                     self._inherited(window, window.examined)
                 if window.closed:
@@ -164,7 +170,7 @@ class _Scanner:
 
     def finish(self) -> Scan:
         scan = self._scan
-        scan.events = self._keeper.events()
+        scan.events = self._keeper.events() + [event for _, events in self._last.values() for event in events]
         if scan.last is None and self._recent is not None:
             scan.last = self._recent
         return scan
@@ -258,7 +264,7 @@ class _Scanner:
         """Keep what the rules of `numbers` find in one line; answers the ids of those that found something."""
         spot = spots[index]
         node = self._node(spot.line)
-        rank = spot.line.rank if spot.line.rank is not None else self._stream.key.rank
+        rank = self._rank(spot.line)
         key = (spot.line.message, node, rank)
         said = self._remembered.get(key)
         if said is None or said.numbers != numbers:
@@ -324,11 +330,50 @@ class _Scanner:
             self._scan.failures.append((rule.info.id, str(failure)))
             return ()
 
+    # --- rules of which only the last line counts ------------------------------------------------------------------
+
+    def _find_last(self, window: Window, number: int) -> None:
+        """Keep what a rule finds in the last line of the window that it reads.
+
+        The next window holds again the lines that this one cannot show with what stands after them.
+        """
+        text = window.text
+        high = len(text) if window.closed else _start_of_last_lines(text, CONTEXT_LINES + 1)
+        literals = [literal.encode() for literal in self._rules.rules[number].literals]
+        for start, end in _lines_from_behind(text, high, literals):
+            offset = window.offset(start)
+            if number in self._last and offset <= self._last[number][0]:
+                return
+            found = [event for spot in self._spots(window, start, end) for event in self._said(window, spot, number)]
+            if found:
+                self._last[number] = offset, found
+                return
+
+    def _said(self, window: Window, spot: _Spot, number: int) -> Iterator[Event]:
+        """What one rule finds in one line, as events."""
+        rule, node, rank = self._rules.rules[number], self._node(spot.line), self._rank(spot.line)
+        moment = self._near(window, spot)
+        for _, finding, _, _ in self._ask(window, (), spot, (number,), node, rank).findings:
+            yield self._event(window, rule, finding, spot, spot, spot, node, rank, moment, 0)
+
+    def _near(self, window: Window, spot: _Spot) -> Moment | None:
+        """The line's own time, or that of one of the few lines before it that every window holds."""
+        if spot.line.moment is not None:
+            return spot.line.moment
+        for raw in reversed(_context_before(window.text, spot.start)):
+            moment = self._read(raw.decode("utf-8", "replace"))[0].moment
+            if moment is not None:
+                return replace(moment, inherited=True)
+        return None
+
     # --- joining ------------------------------------------------------------------------------------------------
 
     def _join(self, window: Window, inner: tuple[_Spot, ...], spot: _Spot, rule: Extractor) -> tuple[_Spot, ...]:
         if rule.traceback:
-            return _up_to_exception(self._following(window, inner, spot, _TRACEBACK_LINES))
+            gutter = _GUTTER.match(spot.line.message)
+            bar = f"{gutter[1]}| " if gutter else ""
+            following = self._following(window, inner, spot, _TRACEBACK_LINES)
+            return _up_to_exception(following, bar, begun=_TRACEBACK in spot.line.message)
         if rule.follow_lines:
             following = self._following(window, inner, spot, rule.follow_lines * 4)
             return tuple(item for item, _ in zip(following, range(rule.follow_lines), strict=False))
@@ -365,7 +410,9 @@ class _Scanner:
         rank: int | None,
     ) -> None:
         moment = spot.line.moment or self._between(window, spot)
-        node = None if finding.node == NOWHERE else self._names.resolve(finding.node) or node
+        if finding.node == NOWHERE:
+            node = rank = None
+        node = self._names.resolve(finding.node) or node
         rank = finding.rank if finding.rank is not None else rank
 
         def build(number: int | None) -> Event:
@@ -435,6 +482,9 @@ class _Scanner:
 
     def _node(self, line: Line) -> str | None:
         return self._names.known(line.host) or self._stream.key.node or self._names.resolve(line.host)
+
+    def _rank(self, line: Line) -> int | None:
+        return line.rank if line.rank is not None else self._stream.key.rank
 
     # --- clocks -------------------------------------------------------------------------------------------------
 
@@ -526,17 +576,47 @@ def _read_up_to(text: bytes, start: int, end: int) -> int:
     return end if is_record else min(end, start + MAX_EXAMINED)
 
 
-def _up_to_exception(following: Iterator[_Spot]) -> tuple[_Spot, ...]:
-    """The lines of a traceback up to its exception line; none if it does not come."""
+def _up_to_exception(following: Iterator[_Spot], bar: str, *, begun: bool) -> tuple[_Spot, ...]:
+    """The lines of a traceback up to its exception line, freed of the bar before them; none if it does not come.
+
+    `begun` says that its header is behind; else it is what comes first.
+    """
     found: list[_Spot] = []
     for spot in following:
+        if not spot.line.message.startswith(bar):
+            return ()
+        if bar:
+            spot = replace(spot, line=replace(spot.line, message=spot.line.message[len(bar) :]))
         found.append(spot)
         message = spot.line.message
-        if message.startswith("Traceback (most recent call last)"):
+        is_header = not begun and len(found) == 1
+        if message.startswith(_TRACEBACK) != is_header:
             return ()
         if message and not message[0].isspace() and _EXCEPTION.match(message):
             return tuple(found)
     return ()
+
+
+def _lines_from_behind(text: bytes, high: int, literals: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Start and end of the lines before `high` that hold one of the literals, last first."""
+    places = [text.rfind(literal, 0, high) for literal in literals]
+    while (place := max(places)) >= 0:
+        start = text.rfind(b"\n", 0, place) + 1
+        end = text.find(b"\n", place)
+        yield start, len(text) if end < 0 else end
+        places = [
+            at if at < start else text.rfind(literal, 0, start) for at, literal in zip(places, literals, strict=True)
+        ]
+
+
+def _start_of_last_lines(text: bytes, count: int) -> int:
+    """Where the last `count` lines begin."""
+    start = len(text)
+    for _ in range(count):
+        start = text.rfind(b"\n", 0, max(0, start - 1)) + 1
+        if start == 0:
+            break
+    return start
 
 
 def _display(raw: bytes) -> tuple[str, int]:

@@ -2,8 +2,9 @@
 
 Text is cleaned so that gates and patterns see the same characters: bytes that are no UTF-8 become U+FFFD, ANSI
 sequences and NULs are removed, a carriage return ends a line as a newline does (a redrawn progress bar is several
-lines of one number; together with a newline it ends one line). Offsets count bytes of the decoded text, before the rest
-of the cleaning.
+lines of one number; together with a newline it ends one line). What a container runtime logged in pieces (`P`) is one
+line in the place of its first piece, and empty lines stand for the others. Offsets count bytes of the decoded text,
+before the rest of the cleaning.
 """
 
 import re
@@ -18,10 +19,15 @@ CHUNK = 1 << 20
 KEEP_LINES = 12
 """Lines before the fresh part that stay in memory, so that evidence can be shown with what stood before it."""
 
+MAX_PIECES = 64
+"""Pieces of one line of a container's log that are joined."""
+
 KEEP_BYTES = 64 << 10
 """Bytes of them at most."""
 
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
+_PIECE = re.compile(rb"(?m)^\S{19,40} std(?:out|err) P(?::\S{0,32})?(?: |$)")
+_OF_CONTAINER = re.compile(rb"\S{19,40} (stdout|stderr) ([FP])(?::\S{0,32})?(?: |$)")
 _BREAK = re.compile(rb"\r?\n|\r")
 _REPLACEMENT = "\ufffd".encode()
 
@@ -52,6 +58,10 @@ class Window:
         self.text = clean(raw)
         self.base = base
         self.fresh = fresh if self.text is raw else len(clean(raw[:fresh]))
+        if b" P" in self.text and _PIECE.search(self.text):
+            before = joined(self.text[: self.fresh])  # what was examined with an earlier window gets no longer
+            self.text = before + joined(self.text[self.fresh :])
+            self.fresh = len(before)
         self.closed = closed
         self.examined = len(self.text)
         self._breaks: tuple[list[int], list[int]] | None = None
@@ -94,6 +104,32 @@ def clean(raw: bytes) -> bytes:
     text = raw.replace(b"\r\n", b"\n")
     text = _ANSI.sub(b"", text) if b"\x1b" in text else text
     return text.replace(b"\x00", b"").replace(b"\r", b"\n")
+
+
+def joined(text: bytes) -> bytes:
+    """The text with each line that a container runtime logged in pieces made whole; there are as many lines as before.
+
+    A line of more than MAX_PIECES, or of which a piece stands in another window, stays in parts.
+    """
+    lines = text.split(b"\n")
+    begun: dict[bytes, list[bytes]] = {}
+    wholes: list[tuple[int, list[bytes]]] = []
+    for index, line in enumerate(lines):
+        header = _OF_CONTAINER.match(line)
+        if header is None:
+            continue
+        pieces = begun.get(header[1])
+        if pieces is not None:
+            pieces.append(line[header.end() :])
+            lines[index] = b""
+        elif header[2] == b"P":
+            begun[header[1]] = pieces = [line]
+            wholes.append((index, pieces))
+        if pieces is not None and (header[2] == b"F" or len(pieces) >= MAX_PIECES):
+            del begun[header[1]]
+    for index, pieces in wholes:
+        lines[index] = b"".join(pieces)
+    return b"\n".join(lines)
 
 
 def windows(stream: BinaryIO, offset: int, first_line: int, tally: Tally) -> Iterator[Window]:

@@ -14,7 +14,7 @@ from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Source, SubDomain
 from attribution.events.event import Device, Event, event_order
 from attribution.events.moment import Order
-from attribution.events.symptom import Symptom, symptom_order
+from attribution.events.symptom import Symptom, SymptomType, symptom_order
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +62,7 @@ class Match:
 
 
 NOWHERE = ""
-"""As the node of a finding: it is about no node in particular, whoever wrote the line."""
+"""As the node of a finding: it is about no node and no rank in particular, whoever wrote the line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,8 @@ EventDecision = Absorb | SetContext | Derive | Annotate
 class EventView:
     """What a filter sees: the active events of this stage in total order, and the context.
 
-    `margin_us` is how far before its start and after its end an attempt's evidence counts.
+    `margin_us` is how far before its start and after its end an attempt's evidence counts; `types` is the registry of
+    symptoms by name.
     """
 
     def __init__(
@@ -195,10 +196,12 @@ class EventView:
         context: ExecutionContext,
         tags: Mapping[str, tuple[str, ...]],
         margin_us: int = 900_000_000,
+        types: Mapping[str, SymptomType] | None = None,
     ) -> None:
         self.events = tuple(events)
         self.context = context
         self.margin_us = margin_us
+        self.types = types or {}
         self._tags = tags
         self._position = {event.id: position for position, event in enumerate(self.events)}
         self._by_name: dict[str, list[Event]] = {}

@@ -36,6 +36,7 @@ def behaviour(catalog: Catalog, rule: Rule) -> str:
     symptoms = [catalog.symptoms[name] for name in sorted(emitted_by(rule)) if name in catalog.symptoms]
     parts = [
         [s.name, s.role, s.sub_domain, s.actions, sorted(s.tags), s.ends_job, s.terminal_state, s.node_scoped, s.device]
+        + ([sorted(s.recovers)] if s.recovers else [])
         for s in symptoms
     ]
     return _digest([rule.info.written.behaviour, json.dumps(parts)])

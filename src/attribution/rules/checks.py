@@ -41,6 +41,7 @@ def check_catalog(catalog: Catalog) -> Iterator[Problem]:
         yield from ungated
         yield from _cases_are_whole(rule, catalog, gated=not ungated)
     yield from _tags_are_declared(catalog)
+    yield from _recovered_exist(catalog)
     yield from _relations_have_no_cycle(catalog)
 
 
@@ -136,13 +137,24 @@ def _same(key: str, label: str, one: RuleInfo, other: RuleInfo) -> Problem:
 
 def _symptoms_exist(catalog: Catalog, rule: Rule) -> Iterator[Problem]:
     for path, name in _named(rule):
-        if name.startswith("tag:"):
-            if name[4:] not in catalog.tag_meanings:
-                remedy = nearest(name[4:], catalog.tag_meanings) or "declare it under `tags:` of a symptoms file"
-                yield Problem(rule.info.at(*path), "R015", f"names the unknown tag `{name[4:]}`", remedy)
-        elif name not in catalog.symptoms:
-            remedy = nearest(name, catalog.symptoms) or "define it under `symptom:` or in the registry"
-            yield Problem(rule.info.at(*path), "R003", f"names the unknown symptom `{name}`", remedy)
+        yield from _exists(catalog, rule.info.at(*path), name)
+
+
+def _exists(catalog: Catalog, place: Place, name: str) -> Iterator[Problem]:
+    """What is wrong with a `NAME` or `tag:NAME` that nothing defines."""
+    if name.startswith("tag:"):
+        if name[4:] not in catalog.tag_meanings:
+            remedy = nearest(name[4:], catalog.tag_meanings) or "declare it under `tags:` of a symptoms file"
+            yield Problem(place, "R015", f"names the unknown tag `{name[4:]}`", remedy)
+    elif name not in catalog.symptoms:
+        remedy = nearest(name, catalog.symptoms) or "define it under `symptom:` or in the registry"
+        yield Problem(place, "R003", f"names the unknown symptom `{name}`", remedy)
+
+
+def _recovered_exist(catalog: Catalog) -> Iterator[Problem]:
+    for symptom in catalog.symptoms.values():
+        for number, name in enumerate(symptom.recovers):
+            yield from _exists(catalog, catalog.at(symptom.name, "recovers", number), name)
 
 
 def _tags_are_declared(catalog: Catalog) -> Iterator[Problem]:

@@ -48,6 +48,7 @@ def extractor_of(info: RuleInfo, file: ExtractorFile) -> Extractor:
         follow_pattern=follow.pattern if follow else None,
         traceback=file.extract.traceback,
         generic=file.generic,
+        last=file.extract.last,
     )
 
 

@@ -296,6 +296,7 @@ class _Loading:
                 terminal_state=model.terminal_state,
                 node_scoped=model.node_scoped,
                 device=model.device,
+                recovers=model.recovers,
             ),
             document.place(path),
         )

@@ -79,7 +79,8 @@ class Extractor:
     `sources` is where the message is at home.
 
     `follow_lines` and `traceback` join lines after it; `follow_pattern` must then match the joined lines and adds its
-    groups. `find` turns a match into findings.
+    groups. `find` turns a match into findings. Of a rule with `last`, only the last line of a stream that matches
+    counts; it is looked for from behind, so that lines as common as progress cost nothing.
     """
 
     info: RuleInfo
@@ -92,6 +93,7 @@ class Extractor:
     follow_pattern: str | None = None
     traceback: bool = False
     generic: bool = False
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,8 @@ class Catalog:
         literals: dict[Source, set[str]] = {}
         metrics: dict[Source, set[str]] = {}
         for extractor in self.extractors:
+            if extractor.last:  # what every log is full of is not fetched for its last line
+                continue
             for source in extractor.sources:
                 literals.setdefault(source, set()).update(extractor.literals)
         for metric in self.metrics:

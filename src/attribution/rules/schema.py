@@ -65,6 +65,7 @@ class SymptomModel(Strict):
     terminal_state: TerminalState | None = None
     node_scoped: bool = False
     device: DeviceKind | None = None
+    recovers: tuple[Text, ...] = Field(default=(), description="symptoms or tags (`tag:NAME`) whose trouble it ends")
 
     @model_validator(mode="after")
     def _causes_are_whole(self) -> "SymptomModel":
@@ -103,6 +104,13 @@ class Extract(Strict):
     pattern: Many
     follow: Follow | None = None
     traceback: bool = False
+    last: bool = Field(default=False, description="only the last line of a stream that matches counts")
+
+    @model_validator(mode="after")
+    def _stands_alone(self) -> "Extract":
+        if self.last and (self.follow or self.traceback):
+            raise ValueError("`last` does not go with `follow` or `traceback`")
+        return self
 
 
 class DeviceModel(Strict):

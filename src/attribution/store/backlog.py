@@ -12,6 +12,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from attribution.contracts.context import ExecutionContext
 from attribution.store.codec import pack, unpack
 from attribution.store.database import Store
+from attribution.store.faults import StoreDamaged
 from attribution.store.identity import attempt_key, tenant_key
 from attribution.store.leases import FREE, free_at, held, new_lease
 from attribution.store.schema import watch_attempts, watch_deliveries, watch_results
@@ -21,6 +22,7 @@ __all__ = ["Backlog", "Claim", "GivenUp", "Progress", "Sighting", "State", "atte
 
 _SEEN_STEP = timedelta(hours=6)
 """How old `seen_at` may grow before it is written anew: a round over what is known must not write all of it."""
+_WAITS = 10
 _c = watch_attempts.c
 
 
@@ -86,7 +88,8 @@ class Backlog:
     def note(self, sightings: Sequence[Sighting], now: datetime) -> list[Progress]:
         """Remember what was seen, in one transaction; what is new of each, in order.
 
-        What changes while an attempt waits is taken, and it waits anew. What is being worked on, diagnosed or given up
+        What changes while an attempt waits is taken, and it waits anew, but not for ever: what keeps changing is ready
+        ten times its wait after it was found. What is being worked on, diagnosed or given up
         stays as it is.
         """
         ordered = sorted(sightings, key=lambda seen: seen.key)
@@ -108,6 +111,7 @@ class Backlog:
                         )
                     else:
                         changed = {name: row[name] for name in _CHANGING}
+                        changed["ready_at"] = min(seen.ready_at, _latest(known[seen.key].found_at, seen.ready_at - now))
                         idle = (_c.key == seen.key, _c.state == State.WAITING, _c.lease.is_(None))
                         connection.execute(update(watch_attempts).where(*idle).values(changed))
                 for some in portions(sorted(stale)):
@@ -120,7 +124,8 @@ class Backlog:
     def claim(self, now: datetime, lease_secs: float) -> Claim | None:
         """The attempt that has waited longest, leased to the caller; None if there is none that is ready.
 
-        One whose worker vanished is ready when its lease is over, and counts one more loss.
+        One whose worker vanished is ready when its lease is over, and counts one more loss. Raises StoreDamaged if it
+        cannot be read; it is given up then.
         """
         ready = (_c.state == State.WAITING, _c.ready_at <= now, free_at(watch_attempts, now))
         query = select(watch_attempts).where(*ready).order_by(_c.ready_at, _c.key).limit(1)
@@ -135,7 +140,11 @@ class Backlog:
             lease = new_lease()
             taken = {"lease": lease, "lease_until": now + timedelta(seconds=lease_secs), "losses": losses}
             connection.execute(update(watch_attempts).where(_c.key == row.key).values(taken))
-        document = unpack(row.document, row.raw_size, f"the attempt {row.workload_id}")
+        try:
+            document = unpack(row.document, row.raw_size, f"the attempt {row.workload_id}")
+        except StoreDamaged as error:
+            self._leave(row.key, lease, {"state": State.GIVEN_UP, "reason": str(error), "changed_at": now})
+            raise
         return Claim(row.key, lease, _label(row), row.origin, row.tries, losses, row.ready_at, document)
 
     def renew(self, leases: Sequence[str], now: datetime, lease_secs: float) -> set[str]:
@@ -150,20 +159,20 @@ class Backlog:
 
     def release(self, claim: Claim, ready_at: datetime, reason: str | None = None) -> bool:
         """Give an attempt back untried: to be taken from `ready_at` on. False if it is another's by now."""
-        return self._leave(claim, {"ready_at": ready_at, **({"reason": reason} if reason else {})})
+        return self._leave(claim.key, claim.lease, {"ready_at": ready_at, **({"reason": reason} if reason else {})})
 
     def retry(self, claim: Claim, ready_at: datetime, reason: str, now: datetime) -> bool:
         """Note that an attempt could not be diagnosed this time. False if it is another's by now."""
         tried = {"tries": claim.tries + 1, "ready_at": ready_at, "reason": reason, "changed_at": now}
-        return self._leave(claim, tried)
+        return self._leave(claim.key, claim.lease, tried)
 
     def give_up(self, claim: Claim, reason: str, now: datetime) -> bool:
         """Note that an attempt is not tried any more. False if it is another's by now."""
         tried = {"state": State.GIVEN_UP, "tries": claim.tries + 1, "reason": reason, "changed_at": now}
-        return self._leave(claim, tried)
+        return self._leave(claim.key, claim.lease, tried)
 
-    def _leave(self, claim: Claim, values: dict[str, Any]) -> bool:
-        left = update(watch_attempts).where(held(watch_attempts, claim.key, claim.lease)).values(**values, **FREE)
+    def _leave(self, key: str, lease: str, values: dict[str, Any]) -> bool:
+        left = update(watch_attempts).where(held(watch_attempts, key, lease)).values(**values, **FREE)
         with self.store.write() as connection:
             return connection.execute(left).rowcount > 0
 
@@ -228,9 +237,14 @@ _CHANGING = ("origin", "digest", "raw_size", "document", "ready_at", "seen_at", 
 def _known(connection: Connection, keys: Sequence[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for some in portions(keys):
-        query = select(_c.key, _c.digest, _c.state, _c.lease, _c.seen_at).where(_c.key.in_(some))
+        query = select(_c.key, _c.digest, _c.state, _c.lease, _c.seen_at, _c.found_at).where(_c.key.in_(some))
         found.update((row.key, row) for row in connection.execute(query))
     return found
+
+
+def _latest(found_at: datetime, wait: timedelta) -> datetime:
+    """When what keeps changing is ready all the same."""
+    return found_at + _WAITS * max(wait, timedelta(0))
 
 
 def _progress(known: Any, digest: str) -> Progress:

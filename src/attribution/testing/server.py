@@ -155,7 +155,8 @@ def _handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self._send(reply, data)
+            if self.command != "HEAD":
+                self._send(reply, data)
 
         def _send(self, reply: Reply, data: bytes) -> None:
             data = data if reply.cut_at is None else data[: reply.cut_at]
@@ -172,6 +173,9 @@ def _handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
                     return
 
         def do_GET(self) -> None:
+            self._answer()
+
+        def do_HEAD(self) -> None:
             self._answer()
 
         def do_POST(self) -> None:

@@ -3,6 +3,7 @@
 import ast
 import gzip
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,19 @@ def test_withheld_bundles_do_not_show_the_root(tmp_path: Path) -> None:
         assert "uncorrectable ECC" not in text
 
 
+@pytest.mark.slow
+def test_drawn_scenarios_show_what_their_truth_says(tmp_path: Path) -> None:
+    for number in range(100):
+        folder, document = generated(tmp_path, seed=31, number=number, most=8)
+        check(document, folder)
+        text = texts(folder)
+        lines = document.get("root_lines", [])
+        assert not lines or any(shown(line, text) for line in lines), folder.name
+        names = [path.name for path in (folder / "bundle").rglob("*")]
+        for node in document["nodes"]:
+            assert node in text or any(name.startswith(node) for name in names), folder.name
+
+
 def test_two_roots_stand_on_two_nodes(tmp_path: Path) -> None:
     plans = generate.block(6, 0)
     for number in [index for index, plan in enumerate(plans) if plan.kind == "two_roots"]:
@@ -180,6 +194,24 @@ def test_a_fifth_has_metrics_and_sizes_are_log_distributed(tmp_path: Path) -> No
     sizes = [document["nodes_total"] for document in documents]
     assert min(sizes) == 2 and max(sizes) > 16
     assert sum(size <= 8 for size in sizes) > 20
+
+
+def test_torn_output_keeps_the_order_of_each_writer(tmp_path: Path) -> None:
+    """Lines of ranks that fail at once stand between each other, but each rank's own lines keep their order."""
+    torn = 0
+    for seed in range(30):
+        folder, _ = generated(tmp_path / str(seed), seed=seed, size=4, only="config-file-missing")
+        for path in (folder / "bundle" / "applog").glob("slurm-*.out*"):
+            lines = [line.strip() for line in read(path).splitlines()]
+            if "torchrun" in "".join(lines):
+                continue  # there a label is a node, not a rank
+            for index, line in enumerate(lines):
+                label = re.match(r"\d+: (?=Traceback \(most)", line)
+                if label and "FileNotFoundError" in "".join(lines[index:]):
+                    mine = [(n, text) for n, text in enumerate(lines[index:]) if text.startswith(label.group())]
+                    assert mine[1][1].startswith(f'{label.group()}  File "/data/job/')
+                    torn += mine[1][0] > 1
+    assert torn
 
 
 def test_names_of_files_say_nothing_of_the_cause(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from attribution.blueprint.attempt import Attempt, Query, Unusable
 from attribution.blueprint.connectors.base import ConnectorError
 from attribution.blueprint.connectors.context.slurm import SlurmContexts, SlurmSettings
 from attribution.contracts.vocabulary import Format, Source, Status
+from attribution.testing import context_connector_complies
 
-from tests.blueprint.compliance import context_connector_complies
 from tests.blueprint.slurm.conftest import VERSIONS, Fake, table
 
 NOW = datetime(2026, 5, 4, 4, tzinfo=UTC)
@@ -281,7 +281,7 @@ def test_what_became_of_the_nodes_is_evidence(fake: Fake) -> None:
     assert bodies[("142", 1)] == head + silent + drained
     assert bodies[("144", 1)] == head + drained
     quiet = found()[("105", 1)].evidence[1]
-    assert (quiet.status, quiet.body) == (Status.EMPTY, "")
+    assert (quiet.status, quiet.body) == (Status.OK, head), "it was asked, and there was none"
     assert len(found()[("116", 1)].evidence) == 1, "what never ran had no nodes"
 
 

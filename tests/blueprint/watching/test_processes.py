@@ -44,14 +44,14 @@ def lay(folder: Path, name: str) -> None:
 class Watching:
     """One `attribution run --watch`, whose log lines are read as they come."""
 
-    def __init__(self, folder: Path, url: str, *words: object) -> None:
+    def __init__(self, folder: Path, url: str, *words: object, store: str | None = None) -> None:
         given = [
-            *("--context-static-bundles", f"{folder}/bundles/*", "--service-url", url),
-            *("--sinks-database-url", f"{folder}/results.db", "--watch-log-format", "json"),
+            *("--context-static-bundles", f"{folder}/bundles/*", "--service-url", url, "--watch-log-format", "json"),
             *("--watch-interval-secs", 0.2, "--watch-settle-secs", 0, "--watch-lease-secs", 3, *words),
         ]
         command = [ATTRIBUTION, "run", "--watch", *map(str, given)]
-        self.process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, encoding="utf-8")
+        variables = environment(ATTRIBUTION_SINKS_DATABASE_URL=store or f"sqlite:///{folder}/results.db")
+        self.process = subprocess.Popen(command, env=variables, stderr=subprocess.PIPE, encoding="utf-8")
         self.lines: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -81,8 +81,8 @@ class Watching:
 
 
 @contextmanager
-def watching(folder: Path, url: str, *words: object) -> Iterator[Watching]:
-    found = Watching(folder, url, *words)
+def watching(folder: Path, url: str, *words: object, store: str | None = None) -> Iterator[Watching]:
+    found = Watching(folder, url, *words, store=store)
     try:
         yield found
     finally:
@@ -90,24 +90,22 @@ def watching(folder: Path, url: str, *words: object) -> Iterator[Watching]:
         found.end(signal.SIGKILL)
 
 
-def diagnosed(folder: Path) -> list[tuple[str, str, int, str]]:
+def diagnosed(store_url: str) -> list[tuple[str, str, int, str]]:
     """(workload, state of the attempt, tries, state at the sink) of all that is remembered."""
     a, d = schema.watch_attempts.c, schema.watch_deliveries.c
     query = select(a.workload_id, a.state, a.tries, d.state.label("sink")).join(schema.watch_deliveries, a.key == d.key)
-    with closing(open_store(f"{folder}/results.db", read_only=True)) as store, store.read() as connection:
+    with closing(open_store(store_url, read_only=True)) as store, store.read() as connection:
         return sorted((row.workload_id, row.state, row.tries, row.sink) for row in connection.execute(query))
 
 
-def results(folder: Path) -> list[str]:
-    with closing(open_store(f"{folder}/results.db", read_only=True)) as store:
-        found, page = [], list_results(store, None)
-        found += [listed.workload_id for listed in page.rows]
-    return sorted(found)
+def results(store_url: str) -> list[str]:
+    with closing(open_store(store_url, read_only=True)) as store:
+        return sorted(listed.workload_id for listed in list_results(store, None).rows)
 
 
 def test_a_watcher_that_is_killed_ten_times_misses_nothing_and_does_nothing_twice(tmp_path: Path) -> None:
     chance = random.Random(7)
-    names = [f"job-{number:02}" for number in range(33)]
+    names, store_url = [f"job-{number:02}" for number in range(33)], f"sqlite:///{tmp_path}/results.db"
     appearing = iter(names)
     with served(tmp_path) as url:
         for _ in range(10):
@@ -121,29 +119,31 @@ def test_a_watcher_that_is_killed_ten_times_misses_nothing_and_does_nothing_twic
             lay(tmp_path / "bundles", name)
         with watching(tmp_path, url) as watcher:
             expected = [(name, "diagnosed", 0, "done") for name in names]
-            watcher.until(lambda: diagnosed(tmp_path) == expected)
+            watcher.until(lambda: diagnosed(store_url) == expected)
             assert watcher.end() == 0
-    assert results(tmp_path) == names
+    assert results(store_url) == names
     assert watcher.events("stopped")[0]["given_back"] == 0
-    with closing(open_store(f"{tmp_path}/results.db")) as store, store.read() as connection:
+    with closing(open_store(store_url)) as store, store.read() as connection:
         assert connection.execute(select(schema.watch_results)).all() == [], "what all sinks have is not kept twice"
 
 
-def test_two_watchers_of_one_store_share_the_work(tmp_path: Path) -> None:
+def test_two_watchers_of_one_store_share_the_work(tmp_path: Path, store_url: str) -> None:
     names = [f"job-{number:02}" for number in range(40)]
     (tmp_path / "bundles").mkdir()
-    with served(tmp_path) as url, watching(tmp_path, url) as one, watching(tmp_path, url) as other:
+    shared = {"store": store_url}
+    with served(tmp_path) as url, watching(tmp_path, url, **shared) as one, watching(tmp_path, url, **shared) as other:
         for watcher in (one, other):
             watcher.until(lambda: bool(watcher.events("watching")))  # noqa: B023
         for name in names:
             lay(tmp_path / "bundles", name)
-        one.until(lambda: diagnosed(tmp_path) == [(name, "diagnosed", 0, "done") for name in names])
+        one.until(lambda: diagnosed(store_url) == [(name, "diagnosed", 0, "done") for name in names])
         assert (one.end(), other.end()) == (0, 0)
     done = [[line["attempt"] for line in watcher.events("diagnosed")] for watcher in (one, other)]
     assert sorted(done[0] + done[1]) == [f"{name}, attempt 1" for name in names], "each by one of them"
     assert done[0] and done[1]
     sent = [line["attempt"] for watcher in (one, other) for line in watcher.events("delivered")]
     assert sorted(sent) == [f"{name}, attempt 1" for name in names]
+    assert results(store_url) == names
 
 
 def test_a_watcher_that_is_asked_to_stop_ends_what_it_began_or_gives_it_back(tmp_path: Path) -> None:

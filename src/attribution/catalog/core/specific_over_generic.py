@@ -23,7 +23,7 @@ def specific_over_generic(view: EventView) -> Iterator[EventDecision]:
             generic.append(event)
         else:
             specific.setdefault(event.key, []).append(event)
-    lines = {key: sorted(events, key=lambda e: (e.line, e.id)) for key, events in specific.items()}
+    lines = {key: sorted(events, key=lambda e: (_at(e), e.id)) for key, events in specific.items()}
     for event in generic:
         better = _inside(event, lines.get(event.key, []))
         if better is not None:
@@ -32,15 +32,20 @@ def specific_over_generic(view: EventView) -> Iterator[EventDecision]:
 
 def _inside(generic: Event, specific: list[Event]) -> Event | None:
     """The last specific event within the lines of a generic one: the nearest to its decisive line."""
-    first, last = generic.first_line or generic.line, max(generic.last_line, generic.line)
-    start = bisect_left(specific, first, key=lambda event: event.line)
+    first, last = generic.first_line or generic.line, max(generic.last_line, _at(generic))
+    start = bisect_left(specific, first, key=_at)
     found = None
     for event in specific[start:]:
-        if event.line > last:
+        if _at(event) > last:
             break
         if event.writer == generic.writer:
             found = event
     return found
+
+
+def _at(event: Event) -> int:
+    """The line that decides; of a record the sentence, since all sentences of one record stand in one place."""
+    return event.line if event.in_order else event.last_line
 
 
 CASES = """

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from attribution.events.moment import SECOND, Order
 from attribution.events.symptom import Symptom
-from attribution.rules.api import Decision, Demote, JobView, RefineStage, refiner
+from attribution.rules.api import Attribute, Decision, Demote, JobView, RefineStage, refiner
 
 _WITHIN_US = 1800 * SECOND
 
@@ -21,17 +21,21 @@ def node_failure_explained(job: JobView) -> Iterator[Decision]:
 
     Why: Slurm ends the job with a line that is the same for every node; the controller says which one it lost, and the
     kernel or BMC of that one says why.
-    Misses: a second node that failed for another reason at the same time.
+    Misses: a second node that failed for another reason at the same time; and nodes that no evidence names, beside
+    the only one that some does.
     Next step: deal with the fault that is named.
     """
     faults = [s for s in job.all("tag:host_fault", "tag:gpu_hard_fault") if s.name != "SCHEDULER_NODE_FAILED"]
-    faults += [s for s in job.all("SCHEDULER_NODE_FAILED", "SLURM_NODE_DOWN") if s.node is not None]
+    named = [s for s in job.all("SCHEDULER_NODE_FAILED", "SLURM_NODE_DOWN") if s.node is not None]
     for symptom in job.all("SCHEDULER_NODE_FAILED"):
         if symptom.node is not None:
             continue
-        cause = next((s for s in faults if job.order(s, symptom) is not Order.AFTER and _near(s, symptom)), None)
+        before = [s for s in faults if job.order(s, symptom) is not Order.AFTER]
+        cause = next((s for s in (*before, *named) if _near(s, symptom)), None)
         if cause is not None:
             yield Demote(symptom, cause, f"the scheduler lost a node after {cause.type.meaning}")
+        elif len(job.context.nodes) == 1:
+            yield Attribute(symptom, "the attempt had no other node", node=job.context.nodes[0].name)
 
 
 def _near(cause: Symptom, effect: Symptom) -> bool:
@@ -54,6 +58,12 @@ CASES = """
     node-01 +0.0s scheduler | Slurm job 81234 NODE_FAIL, exit code 0:0, on node-[03-04]
   expect: |
     demote - SCHEDULER_NODE_FAILED by node-04 SLURM_NODE_DOWN
+- name: a job of one node
+  context: {nodes: [{name: node-01}]}
+  given: |
+    node-01 +90.0s applog | slurmstepd: error: *** JOB 81234 ON node-01 CANCELLED AT 2026-01-01T00:01:30 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***
+  expect: |
+    attribute - SCHEDULER_NODE_FAILED node=node-01
 - name: the scheduler names another node
   because: that node failed for a reason of its own
   given: |

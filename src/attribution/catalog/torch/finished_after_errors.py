@@ -1,10 +1,10 @@
-"""TORCH106: errors that a program survived, as its launcher then reports a good end, inform only."""
+"""TORCH106: errors that a program survived, as a good end is then reported, inform only."""
 
 from collections.abc import Iterator
 
+from attribution.contracts.vocabulary import TerminalState
 from attribution.rules.api import EventDecision, EventView, FilterStage, SetContext, event_filter
 
-_GOOD_ENDS = ("TORCHRUN_FINISHED", "RUN_COMPLETED")
 _ERRORS = ("tag:app_failure", "tag:process_end", "tag:collective_echo")
 
 
@@ -16,7 +16,8 @@ def finished_after_errors(view: EventView) -> Iterator[EventDecision]:
     Misses: streams that several jobs or attempts share.
     Next step: nothing; the error stays listed as context.
     """
-    for event in view.outlived(view.of(*_ERRORS), *_GOOD_ENDS):
+    good_ends = [name for name, kind in view.types.items() if kind.terminal_state is TerminalState.COMPLETED]
+    for event in view.outlived(view.of(*_ERRORS), *good_ends):
         yield SetContext(event, "survived: the program ended well later")
 
 

@@ -27,7 +27,10 @@ JOB_ROWS = re.compile(rb"(?:\w+\|)*(?:JobID|JobIDRaw)\|(?:[\w%/]+\|)*State\b")
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A job or a step as its record has it. `code` is `exit:signal`; `says_place` whether nodes and start are told."""
+    """A job or a step as its record has it. `code` is `exit:signal`.
+
+    `says_start` and `says_nodes` tell whether the record has a field for them.
+    """
 
     id: str
     raw_id: str
@@ -41,7 +44,8 @@ class Entry:
     nodes: str | None = None
     failed_node: str | None = None
     reason: str | None = None
-    says_place: bool = True
+    says_start: bool = True
+    says_nodes: bool = True
 
     @property
     def job(self) -> str:
@@ -109,7 +113,7 @@ def _told(entries: Sequence[Entry]) -> Iterator[Told]:
 
 def _never_began(job: Entry, steps: Iterable[Entry]) -> bool:
     """Whether none of the job's own processes ran: it got no node, or its batch script gave no exit code at all."""
-    if job.says_place and (job.nodes is None or job.started is None):
+    if (job.says_nodes and job.nodes is None) or (job.says_start and job.started is None):
         return True
     batch = [step for step in steps if step.id.endswith(".batch")]
     return job.state == "REQUEUED" and all(step.code in {None, "0:0"} and step.state == "CANCELLED" for step in batch)
@@ -286,7 +290,8 @@ def _entry(row: Mapping[str, str], placed: Placed) -> Entry | None:
         nodes=_value(row.get("NodeList")),
         failed_node=_value(row.get("FailedNode")),
         reason=_value(row.get("Reason")),
-        says_place=row.keys() >= {"Start", "NodeList"},
+        says_start="Start" in row,
+        says_nodes="NodeList" in row,
     )
 
 

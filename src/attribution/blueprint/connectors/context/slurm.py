@@ -29,7 +29,6 @@ from attribution.blueprint.connectors.context.slurm_rows import LAST, NEEDED, WA
 from attribution.contracts.base import Strict
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.observation import Observation, Window
-from attribution.contracts.vocabulary import Status
 
 _AT_ONCE = 200
 """Jobs that are asked for in one call, and nodes that are named in one."""
@@ -268,7 +267,7 @@ def _node_events(
     problem: ConnectorError | None,
 ) -> Observation:
     if problem is not None:
-        return no_events(window, Status.ERROR, str(problem))
+        return no_events(window, str(problem))
     return event_observation(nodes, window, [event for event in events if event.row["Cluster"] in {cluster, ""}])
 
 

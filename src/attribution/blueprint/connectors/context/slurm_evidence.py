@@ -89,17 +89,16 @@ def event_observation(nodes: Iterable[str], window: Window, events: Iterable[Nod
     """What became of the attempt's nodes around its time, written as `sacctmgr --parsable2 show event` does."""
     own = set(nodes)
     rows = [event.row for event in events if event.node in own and event.touches(window)]
-    if not rows:
-        return no_events(window, Status.EMPTY, "no node of the attempt was down or drained around its time")
+    # A table without rows is an answer: the nodes were examined, and nothing had become of them.
     fields = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "Reason", "User")
     ordered = sorted(rows, key=lambda row: (row["TimeStart"], row["NodeName"]))
     return _table(Format.TEXT, "sacctmgr-events", fields, ordered).model_copy(update={"window": window})
 
 
-def no_events(window: Window | None, status: Status, reason: str) -> Observation:
-    """Says why there are no events."""
+def no_events(window: Window, reason: str) -> Observation:
+    """Says why events could not be had."""
     stream = "sacctmgr-events"
-    return Observation(source=Source.SCHEDULER, stream=stream, window=window, status=status, reason=reason)
+    return Observation(source=Source.SCHEDULER, stream=stream, window=window, status=Status.ERROR, reason=reason)
 
 
 def _table(form: Format, stream: str, fields: Sequence[str], rows: Iterable[Mapping[str, str]]) -> Observation:

@@ -1,7 +1,9 @@
 """Attempts that are written down: evidence bundles, and files that list contexts."""
 
 import glob
+import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
@@ -49,6 +51,10 @@ class StaticContexts(ContextConnector[StaticSettings]):
     Settings = StaticSettings
     is_windowed = False  # what is written down late ran long before
 
+    def __init__(self, settings: StaticSettings) -> None:
+        super().__init__(settings)
+        self._known: _Known = {}
+
     def check(self) -> str:
         """Read the first attempt that is written down."""
         if not self.settings.bundles and not self.settings.contexts:
@@ -61,17 +67,21 @@ class StaticContexts(ContextConnector[StaticSettings]):
         raise ConnectorError("finds no attempt where it is told to look")
 
     def discover(self, query: Query) -> Iterator[Found]:
-        """The attempts that are wanted. A bundle or file that cannot be read is told and passed."""
+        """The attempts that are wanted. A bundle or file that cannot be read is told and passed.
+
+        A bundle that has not changed since it was read last is not read again.
+        """
         seen: set[Path] = set()
+        known, self._known = self._known, {}
         for pattern in self.settings.bundles:
             for found in self._bundles(pattern):
                 if isinstance(found, Unusable):
                     yield found
                 elif found.resolve() not in seen:
                     seen.add(found.resolve())
-                    yield from _wanted(query, str(found), Bundle(found))
+                    yield from self._wanted(query, str(found), Bundle(found), known)
         for file in self.settings.contexts:
-            yield from self._listed(query, file)
+            yield from self._listed(query, file, known)
 
     def _bundles(self, pattern: str) -> Iterator[Path | Unusable]:
         """The paths that a pattern names; a file that only the pattern caught, not its writer, must look like one."""
@@ -86,7 +96,7 @@ class StaticContexts(ContextConnector[StaticSettings]):
         if not found:
             yield Unusable(pattern, "B001 names nothing that exists (check the path and what `*` and `?` stand for)")
 
-    def _listed(self, query: Query, file: Path) -> Iterator[Found]:
+    def _listed(self, query: Query, file: Path, known: "_Known") -> Iterator[Found]:
         try:
             must_exist(file)
             listed = documents.load(text_of(file, str(file)), str(file), ListedAttempts).attempts
@@ -97,23 +107,54 @@ class StaticContexts(ContextConnector[StaticSettings]):
             context = ExecutionContext.model_validate(item.model_dump(exclude={"evidence"}))
             origin = f"{file} ({number})"
             if item.evidence is not None:
-                yield from _wanted(query, origin, Bundle(file.parent / item.evidence, context))
+                yield from self._wanted(query, origin, Bundle(file.parent / item.evidence, context), known)
             elif query.wants(context):
                 yield Attempt(context, origin)
 
+    def _wanted(self, query: Query, origin: str, bundle: Bundle, known: "_Known") -> Iterator[Found]:
+        """The attempt of a bundle, if it is asked for. Its context is what the bundle says when it is read whole."""
+        if bundle.given is not None and not query.wants(bundle.given):
+            return
+        signature = _signature(bundle.path)
+        before = known.get(origin)
+        if before is not None and (before.signature, before.given) == (signature, bundle.given):
+            context = before.context
+        else:
+            try:
+                with open_bundle(bundle.path, bundle.given) as evidence:
+                    context = evidence.context
+            except AttributionError as error:
+                yield Unusable(origin, _told(error, origin))
+                return
+        self._known[origin] = _Read(signature, bundle.given, context)
+        if query.wants(context):
+            yield Attempt(context, origin, bundle)
 
-def _wanted(query: Query, origin: str, bundle: Bundle) -> Iterator[Found]:
-    """The attempt of a bundle, if it is asked for. Its context is what the bundle says when it is read as a whole."""
-    if bundle.given is not None and not query.wants(bundle.given):
-        return
-    try:
-        with open_bundle(bundle.path, bundle.given) as evidence:
-            context = evidence.context
-    except AttributionError as error:
-        yield Unusable(origin, _told(error, origin))
-        return
-    if query.wants(context):
-        yield Attempt(context, origin, bundle)
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a bundle gave when it was read, and what its files looked like."""
+
+    signature: str
+    given: ExecutionContext | None
+    context: ExecutionContext
+
+
+_Known = dict[str, _Read]
+
+
+def _signature(path: Path) -> str:
+    """What the files of a bundle look like from outside: names, sizes and times. Other files, another signature."""
+    files = [path] if not path.is_dir() else sorted(path.rglob("*"))
+    digest = hashlib.blake2b(digest_size=16)
+    for file in files:
+        try:
+            told = file.stat()
+        except OSError as error:
+            digest.update(repr((str(file), error.errno)).encode())
+        else:
+            digest.update(repr((str(file), told.st_mode, told.st_size, told.st_mtime_ns, told.st_ino)).encode())
+    return digest.hexdigest()
 
 
 def _told(error: AttributionError, origin: str) -> str:

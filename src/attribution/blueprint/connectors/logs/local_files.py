@@ -14,6 +14,7 @@ from attribution.blueprint.connectors.base import DEADLINE, Collector, Connector
 from attribution.blueprint.connectors.logs import patterns
 from attribution.blueprint.connectors.logs.patterns import Match, closed, filled, has, is_safe, look, names_job
 from attribution.blueprint.connectors.logs.spans import within
+from attribution.blueprint.connectors.placeholders import values_of
 from attribution.blueprint.connectors.windows import Span
 from attribution.bundle.cut import observations
 from attribution.bundle.evidence import Evidence, EvidenceStream, StreamKey
@@ -182,7 +183,7 @@ def _streams(context: ExecutionContext, source: Source, place: _Place, span: Spa
     shown, why_none, old = "", "no file has such a name", 0
     for pattern in place.patterns:
         shown = shown or pattern.path
-        lacking = [name for name in closed(pattern.path) if not _known(context, name)]
+        lacking = [name for name in closed(pattern.path) if not values_of(context, name)]
         if lacking:
             why_none = f"the context does not say its {lacking[0]}"
             continue
@@ -232,25 +233,9 @@ def _is_older(path: Path, span: Span) -> bool:
         return False
 
 
-def _known(context: ExecutionContext, placeholder: str) -> tuple[str, ...]:
-    """What a placeholder may stand for: the forms in which files name a job, or the one value that there is."""
-    ids = context.scheduler_ids
-    array = f"{ids['array_job']}_{ids['array_task']}" if {"array_job", "array_task"} <= ids.keys() else None
-    forms: dict[str, tuple[str | None, ...]] = {
-        "workload_id": (context.workload_id,),
-        "job_id": (ids.get("job"), array, ids.get("het_job")) if "job" in ids else (context.workload_id,),
-        "array_job_id": (ids.get("array_job"),),
-        "array_task_id": (ids.get("array_task"),),
-        "attempt": (str(context.attempt),),
-        "name": (context.name,),
-        "user": (context.user,),
-    }
-    return tuple(dict.fromkeys(value for value in forms[placeholder] if value is not None))
-
-
 def _values(context: ExecutionContext, node: Node | None, pattern: str) -> Iterator[Mapping[str, str]]:
     """What the placeholders stand for: once for each name of the node and each form of the job's id."""
-    choices = {name: _known(context, name) for name in closed(pattern)}
+    choices = {name: values_of(context, name) for name in closed(pattern)}
     if node is not None:
         choices["node"] = tuple(dict.fromkeys((node.name, *node.aliases)))
     for chosen in product(*choices.values()):

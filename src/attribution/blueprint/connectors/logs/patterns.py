@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attribution.blueprint.connectors import placeholders
 from attribution.bundle.faults import reason
 
-PLACEHOLDERS = (
-    *("workload_id", "job_id", "array_job_id", "array_task_id", "step", "attempt", "name", "user"),
-    *("node", "rank", "stream"),
-)
+PLACEHOLDERS = (*placeholders.PLACEHOLDERS, "step", "node", "rank", "stream")
 OF_A_JOB = frozenset({"workload_id", "job_id", "array_job_id"})
 """Placeholders of which each makes a file one of this job and no other."""
 _TOKEN = re.compile(r"\{([^{}]*)\}|(\*+)|(\?)|([^{}*?]+)|([{}])")

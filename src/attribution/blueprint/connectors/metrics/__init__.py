@@ -1,0 +1,1 @@
+"""Metric connectors collect the series of an attempt's nodes."""
