@@ -236,6 +236,20 @@ def test_a_pod_that_was_never_placed(reached: Reached) -> None:
     assert (found.status, found.node) == (Status.EMPTY, None) and "never placed" in (found.reason or "")
 
 
+def test_a_pod_that_was_never_placed_beside_one_that_was(reached: Reached) -> None:
+    """Nodes are known by their pods, and it has none; one of a later attempt is not told of."""
+    lines(reached, "x")
+    (own,) = [thing for thing in reached.cluster.objects if thing["kind"] == "Job"]
+    younger = pod(own, 2, 13, None, "Pending")
+    younger["metadata"]["creationTimestamp"] = at(700)
+    reached.cluster.add(pod(own, 1, 12, None, "Pending"), younger)
+    found = told(reached, attempt(NODE))
+    assert sorted((item.stream, item.status) for item in found) == [
+        ("train-0-0000b/trainer", Status.OK),
+        ("train-1-0000c/trainer", Status.EMPTY),
+    ]
+
+
 def test_a_container_that_printed_nothing(reached: Reached) -> None:
     lines(reached)
     (found,) = told(reached)
