@@ -123,7 +123,10 @@ class Reference:
         told = list(takewhile(lambda item: item[1].message.startswith(bar), following))
         following = [(row, replace(other, message=other.message[len(bar) :])) for row, other in told]
         for count, (_, other) in enumerate(following, 1):
-            is_first, is_header = not begun and count == 1, other.message.startswith("Traceback (most recent call last)")
+            is_first, is_header = (
+                not begun and count == 1,
+                other.message.startswith("Traceback (most recent call last)"),
+            )
             if is_header and not is_first:
                 return []
             if is_first and not is_header and not other.message.startswith('  File "'):
