@@ -187,7 +187,8 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
         (["--config", "logs.yaml"], "logs.yaml:3:3: P001 has the connector `elastic` in `logs`, which is not installed "
          f"(installed: {', '.join(find_connectors().known[Kind.LOGS])}; others come with packages that declare them)"),
         (["--config", "lsf.yaml"], "lsf.yaml:1:11: P001 has the connector `lsf` in `context`, which is not installed "
-         f"(installed: {', '.join(find_connectors().known[Kind.CONTEXT])}; others come with packages that declare them)"),
+         f"(installed: {', '.join(find_connectors().known[Kind.CONTEXT])}; "
+         "others come with packages that declare them)"),
         (["--config", "pattern.yaml"], "pattern.yaml:4:26: D014 has a wrong `logs.local_files.files.0.path`: has the "
          "placeholder `{host}`; known: {workload_id}, {job_id}, {array_job_id}, "
          "{array_task_id}, {attempt}, {name}, {user}, {cluster}, {namespace}, {uid}, {step}, {node}, {rank}, {stream}"),
