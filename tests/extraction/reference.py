@@ -123,8 +123,9 @@ class Reference:
         told = list(takewhile(lambda item: item[1].message.startswith(bar), following))
         following = [(row, replace(other, message=other.message[len(bar) :])) for row, other in told]
         for count, (_, other) in enumerate(following, 1):
-            is_header = not begun and count == 1
-            if other.message.startswith("Traceback (most recent call last)") != is_header:
+            is_first = not begun and count == 1
+            is_header = other.message.startswith("Traceback (most recent call last)")
+            if is_header != is_first and not (is_first and other.message.startswith('  File "')):
                 return []
             if not other.message[:1].isspace() and EXCEPTION.match(other.message):
                 return following[:count]

@@ -579,7 +579,7 @@ def _read_up_to(text: bytes, start: int, end: int) -> int:
 def _up_to_exception(following: Iterator[_Spot], bar: str, *, begun: bool) -> tuple[_Spot, ...]:
     """The lines of a traceback up to its exception line, freed of the bar before them; none if it does not come.
 
-    `begun` says that its header is behind; else it is what comes first.
+    `begun` says that its header is behind; else it, or a frame of one without a header, is what comes first.
     """
     found: list[_Spot] = []
     for spot in following:
@@ -589,8 +589,9 @@ def _up_to_exception(following: Iterator[_Spot], bar: str, *, begun: bool) -> tu
             spot = replace(spot, line=replace(spot.line, message=spot.line.message[len(bar) :]))
         found.append(spot)
         message = spot.line.message
-        is_header = not begun and len(found) == 1
-        if message.startswith(_TRACEBACK) != is_header:
+        is_first = not begun and len(found) == 1
+        is_header = message.startswith(_TRACEBACK)
+        if is_header != is_first and not (is_first and message.startswith('  File "')):
             return ()
         if message and not message[0].isspace() and _EXCEPTION.match(message):
             return tuple(found)
