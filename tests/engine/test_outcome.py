@@ -179,6 +179,13 @@ def test_a_job_that_hung_and_was_then_cancelled_failed() -> None:
     assert conclude_toy([after, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.CANCELLED
 
 
+def test_an_effect_that_is_explained_still_tells_that_the_attempt_ended() -> None:
+    explains = relation("R1", ["WARNING"], ["ECHO"])
+    assert conclude_toy([event("WARNING", secs=0)], explains).terminal_state is TerminalState.UNKNOWN
+    got = conclude_toy([event("WARNING", secs=0), event("ECHO", secs=5)], explains)
+    assert (got.terminal_state, got.sub_domain) == (TerminalState.FAILED, SubDomain.HOST_HARDWARE)
+
+
 def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:
     events = [event("NO_MACHINE", "node-01", 0), event("NODE_LOST", "node-02", 5)]
     explained = relation("R1", ["NO_MACHINE"], ["NODE_LOST"])

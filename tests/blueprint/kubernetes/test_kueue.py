@@ -14,7 +14,7 @@ from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Format, Scheduler, Source, Status
 from attribution.testing import Reply, context_connector_complies
 
-from tests.blueprint.kubernetes.double import Cluster, Reached, Thing
+from tests.blueprint.kubernetes.double import BOTH_WAYS, Cluster, Reached, Thing
 from tests.blueprint.kubernetes.things import (
     SPACE,
     admitted,
@@ -68,12 +68,14 @@ def oom(cluster: Cluster) -> None:
     cluster.add(event(node("node-02"), 2, "OOMKilling", "Memory cgroup out of memory: Killed process 7", 600))
 
 
+@BOTH_WAYS
 def test_it_complies(reached: Reached) -> None:
     oom(reached.cluster)
     (attempt,) = context_connector_complies(kueue(reached))
     assert attempt.context.name == "train"
 
 
+@BOTH_WAYS
 def test_a_failed_job_with_all_that_is_known_of_it(reached: Reached) -> None:
     oom(reached.cluster)
     context = only(reached)
@@ -144,6 +146,7 @@ def test_an_event_of_a_newer_reporter_has_a_series(reached: Reached) -> None:
     assert [item["reason"] for item in json.loads(events.body)["items"]] == ["Stalled"]
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize(
     ("denied", "stream", "words"),
     [
@@ -504,6 +507,7 @@ def test_a_label_without_a_value_is_refused() -> None:
 # --- lists, rights and failures ---------------------------------------------------------------------------------------
 
 
+@BOTH_WAYS
 def test_lists_are_read_by_pages_and_go_on_when_they_expire(reached: Reached) -> None:
     reached.cluster.add(*(failed_job(f"job-{n:02d}", n) for n in range(1, 24)))
     reached.cluster.ages = 2
@@ -511,6 +515,7 @@ def test_lists_are_read_by_pages_and_go_on_when_they_expire(reached: Reached) ->
     assert reached.cluster.ages == 0
 
 
+@BOTH_WAYS
 def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_found(reached: Reached) -> None:
     oom(reached.cluster)
     reached.cluster.denied = {"list rayjobs"}
@@ -521,6 +526,7 @@ def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_found(reached:
     assert isinstance(attempt, Attempt)
 
 
+@BOTH_WAYS
 def test_nothing_may_be_listed(reached: Reached) -> None:
     oom(reached.cluster)
     plurals = "workloads jobs jobsets pytorchjobs trainjobs rayjobs rayclusters pods"
@@ -529,12 +535,14 @@ def test_nothing_may_be_listed(reached: Reached) -> None:
         list(connector.discover(Query()))
 
 
+@BOTH_WAYS
 def test_a_cluster_without_kueue_has_jobs_all_the_same(reached: Reached) -> None:
     reached.cluster.groups = {"batch": ["v1"]}
     reached.cluster.add(failed_job())
     assert only(reached).scheduler is Scheduler.KUBERNETES
 
 
+@BOTH_WAYS
 def test_check_names_every_right_that_is_missing(reached: Reached) -> None:
     oom(reached.cluster)
     with closing(kueue(reached)) as connector:
@@ -544,6 +552,7 @@ def test_check_names_every_right_that_is_missing(reached: Reached) -> None:
             connector.check()
 
 
+@BOTH_WAYS
 def test_an_answer_that_is_too_large_or_no_list_is_told(reached: Reached) -> None:
     reached.cluster.add(*(failed_job(f"job-{n}", n) for n in range(1, 9)))
     with closing(kueue(reached, answer_bytes=2000)) as connector, pytest.raises(ConnectorError, match="page_objects"):
