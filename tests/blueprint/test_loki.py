@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -501,6 +503,25 @@ def test_a_server_that_wants_a_tenant_says_which_setting_it_is() -> None:
         connector.close()
 
 
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_the_certificates_that_are_given_are_trusted_and_no_others(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    with Server(double(), (certificate, key)) as server:
+        for ca_file, trusted in ((certificate, True), (None, False)):
+            connector = Loki(settings(server.url, ca_file=ca_file))
+            connector.open()
+            found = collected(connector, attempt(), PLAN)
+            connector.close()
+            assert (len(texts(found)) == 20) == trusted
+            assert trusted or all("certificate verify failed" in str(reason) for *_, reason in told(found))
+    for odd, why in ((tmp_path / "none.pem", "No such file"), (key, "cannot read the certificates")):
+        with pytest.raises(ConnectorError, match=why):
+            Loki(settings("https://loki", ca_file=odd)).open()
+
+
 def test_a_token_that_others_renew_is_read_for_each_call(tmp_path: Path) -> None:
     file = tmp_path / "token"
     with Server(double()) as server:
@@ -529,6 +550,16 @@ def test_a_token_or_tenant_that_cannot_be_sent_is_wrong_and_the_token_not_shown(
     with pytest.raises(ConfigurationError) as caught:
         load_settings(find_connectors(), None, environ, {})
     assert str(caught.value) == "environment ATTRIBUTION_LOGS_LOKI_TOKEN: D014 has a wrong `logs.loki.token`"
+
+
+def test_a_gateway_that_allows_no_post_is_asked_by_get() -> None:
+    loki = double()
+
+    def gateway(request: Request) -> Reply:
+        return loki(request) if request.method == "GET" else Reply(405, "read only", content_type="text/plain")
+
+    found = asked(gateway, attempt())
+    assert len(texts(found)) == 20 and told(found) == []
 
 
 def test_what_the_server_says_is_told() -> None:

@@ -104,7 +104,7 @@ def test_a_cancelled_attempt_failed_only_by_what_came_before_its_end(found: Even
 
 @pytest.mark.parametrize(
     ("began", "expected"),
-    [({}, TerminalState.LAUNCH_FAILED), ({"nodes": [{"name": "node-01"}]}, TerminalState.TIMED_OUT)],
+    [({"started_at": None}, TerminalState.LAUNCH_FAILED), ({}, TerminalState.TIMED_OUT)],
 )
 def test_a_deadline_that_passed_in_the_queue_is_no_time_limit(began: dict[str, Any], expected: TerminalState) -> None:
     context = {"scheduler_state": "DEADLINE", "ended_at": "2026-05-04T03:01:00Z", **began}
@@ -177,6 +177,13 @@ def test_a_job_that_hung_and_was_then_cancelled_failed() -> None:
     assert conclude_toy([hung, event("TIME_LIMIT", "node-01", 900)]).terminal_state is TerminalState.TIMED_OUT
     after = event("ECHO", "node-01", 905, source=Source.APPLOG)
     assert conclude_toy([after, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.CANCELLED
+
+
+def test_an_effect_that_is_explained_still_tells_that_the_attempt_ended() -> None:
+    explains = relation("R1", ["WARNING"], ["ECHO"])
+    assert conclude_toy([event("WARNING", secs=0)], explains).terminal_state is TerminalState.UNKNOWN
+    got = conclude_toy([event("WARNING", secs=0), event("ECHO", secs=5)], explains)
+    assert (got.terminal_state, got.sub_domain) == (TerminalState.FAILED, SubDomain.HOST_HARDWARE)
 
 
 def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:

@@ -19,7 +19,7 @@ from attribution.extraction.envelopes import unwrap
 from attribution.extraction.lines import Line, peel
 from attribution.extraction.masking import mask
 from attribution.extraction.scanner import MAX_FIELD, Scan
-from attribution.rules.api import Finding, Match
+from attribution.rules.api import NOWHERE, Finding, Match
 from attribution.rules.model import Extractor
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
@@ -123,8 +123,10 @@ class Reference:
         told = list(takewhile(lambda item: item[1].message.startswith(bar), following))
         following = [(row, replace(other, message=other.message[len(bar) :])) for row, other in told]
         for count, (_, other) in enumerate(following, 1):
-            is_header = not begun and count == 1
-            if other.message.startswith("Traceback (most recent call last)") != is_header:
+            is_first, is_header = not begun and count == 1, other.message.startswith("Traceback (most recent call last)")
+            if is_header and not is_first:
+                return []
+            if is_first and not is_header and not other.message.startswith('  File "'):
                 return []
             if not other.message[:1].isspace() and EXCEPTION.match(other.message):
                 return following[:count]
@@ -132,6 +134,8 @@ class Reference:
 
     def _found(self, rule: Extractor, finding: Finding, node: str | None, rank: int | None, number: int) -> Found:
         fields = freeze({name: value and value[:MAX_FIELD] for name, value in finding.fields.items()})
+        if finding.node == NOWHERE:
+            return (rule.info.id, number, finding.symptom, fields, finding.device, None, finding.rank)
         node = self.names.resolve(finding.node) or node
         rank = finding.rank if finding.rank is not None else rank
         return (rule.info.id, number, finding.symptom, fields, finding.device, node, rank)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,8 +25,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[SlurmCluster]:
-    """A Slurm of four nodes, for all tests of the session."""
+def cluster(request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """A Slurm of four nodes, for all tests of the session. What it wrote is kept if a test failed."""
     if why := SlurmCluster.why_not():
         pytest.skip(why)
     # Not below pytest's own folder: that is closed to others, and munge refuses a socket that others cannot reach.
@@ -37,4 +38,7 @@ def cluster() -> Iterator[SlurmCluster]:
     finally:
         cluster.stop()
         assert cluster.processes() == {}, "servers of the lab still run"
+    if request.session.testsfailed:
+        print(f"\nlogs of the servers, jobs and results are in {folder}", file=sys.__stderr__)
+    else:
         shutil.rmtree(folder)

@@ -1,6 +1,7 @@
 """The Slurm connector on a real Slurm: what the recorded rows cannot show."""
 
 import os
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -107,6 +108,7 @@ def test_a_requeued_job_has_an_attempt_for_each_execution(cluster: SlurmCluster)
     cluster.wait_state(job, frozenset({"RUNNING"}), SECS)
     cluster.run("scontrol", "requeue", job)
     cluster.wait_state(job, frozenset({"PENDING"}), SECS)
+    time.sleep(3)  # slurmd refuses a credential of the second in which it revoked one
     cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now")
     attempts = recorded(cluster, job, 2)
     assert [a.context.scheduler_state for a in attempts.values()] == ["REQUEUED", "COMPLETED"]
@@ -147,7 +149,7 @@ def test_the_epilog_has_the_job_that_ended_diagnosed(cluster: SlurmCluster, tmp_
     hook.chmod(0o755)
     try:
         job = cluster.submit("--output=/dev/null", "--wrap=exit 7")
-        assert wait_for(lambda: log.exists() and f'"workload_id":"{job}"' in log.read_text(), SECS, 0.5)
+        assert wait_for(lambda: log.exists() and f'"workload_id":"{job}"' in log.read_text(), 2 * SECS, 0.5)
     finally:
         hook.unlink()
     assert cluster.state(job) in ENDED, "the epilog holds the job up"

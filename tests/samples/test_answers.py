@@ -191,10 +191,10 @@ ANSWERS = {
         "failed",
         "platform",
         "external_service",
-        (("HUB_UNREACHABLE", "node-01", 0), ("HUB_UNREACHABLE", "node-02", 4)),
+        (("NAME_NOT_RESOLVED", "node-01", None), ("NAME_NOT_RESOLVED", "node-02", None)),
         (),
-        "We couldn't connect to 'https://huggingface.co'",
-        frozenset({"PROCESS_EXIT_CODE"}),
+        "Temporary failure in name resolution",
+        frozenset({"HUB_UNREACHABLE", "PROCESS_EXIT_CODE"}),
     ),
     "gpu-memory-exceeded": Answer(
         "failed",

@@ -47,7 +47,7 @@ _TAKEN_BY_SCHEDULER = (
 
 _FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
 
-_CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.RUNNING)
+_CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.FAILED, TerminalState.RUNNING)
 """What a log that shows no end may still say, in the order in which it counts."""
 
 _MINUTE = 60 * SECOND
@@ -69,8 +69,16 @@ def scheduler_state(context: ExecutionContext) -> TerminalState | None:
     return _SCHEDULER_STATES.get(words[0].upper()) if words else None
 
 
-def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], active: Sequence[Symptom]) -> TerminalState:
-    """How the attempt ended, by the written order of precedence of the taxonomy."""
+def terminal_state(
+    context: ExecutionContext,
+    symptoms: Sequence[Symptom],
+    active: Sequence[Symptom],
+    explained: Sequence[Symptom] = (),
+) -> TerminalState:
+    """How the attempt ended, by the written order of precedence of the taxonomy.
+
+    `explained` are effects that a cause stands for: they are set aside, but what they tell of the end did happen.
+    """
     said = scheduler_state(context) or _recorded(symptoms)
     if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
@@ -93,7 +101,9 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
         return TerminalState.FAILED
     if context.exit_code == 0:
         return TerminalState.COMPLETED
-    return _from_logs(active, claimed, proven)
+    state = _from_logs(active, claimed, proven)
+    ended = any(s.type.ends_job in ENDS_JOB[:2] for s in explained)
+    return TerminalState.FAILED if ended and state in {TerminalState.UNKNOWN, *_CLAIMS} else state
 
 
 def _came_after(symptom: Symptom, ended: datetime | None) -> bool:

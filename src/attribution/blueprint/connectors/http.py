@@ -39,6 +39,7 @@ CLOCK_TOLERANCE_SECS = 60.0
 
 _LONGEST_SLEEP_SECS = 0.2
 _LOST_IN_A_ROW = 3
+_NO_SUCH_METHOD = 405
 _KEPT_HEADERS = ("retry-after", "content-type", "location")
 _SHOWN_WORDS = 300
 
@@ -196,8 +197,16 @@ class HttpSource:
         return self._answer(_Try("GET", f"{self.settings.url}{path}{query}", None, halted, effort))
 
     def post(self, path: str, form: Mapping[str, str], halted: Halted, effort: Effort) -> Answer:
-        """The answer to a question that is too long for an address, sent as a form. Raises Refused, HaltedError."""
-        return self._answer(_Try("POST", f"{self.settings.url}{path}", urlencode(form).encode(), halted, effort))
+        """The answer to a question that may be too long for an address, sent as a form. Raises Refused, HaltedError.
+
+        A gateway that allows no POST is asked by GET.
+        """
+        try:
+            return self._answer(_Try("POST", f"{self.settings.url}{path}", urlencode(form).encode(), halted, effort))
+        except Refused as error:
+            if error.status != _NO_SUCH_METHOD:
+                raise
+        return self.get(path, form, halted, effort)
 
     def _connected(self) -> httpx.Client:
         with self._lock:
