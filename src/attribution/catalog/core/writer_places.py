@@ -161,7 +161,7 @@ CASES = """
   because: its number is no rank
   given: |
     - +0.0s applog | [rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
-    node-03.rank2 +1.0s PROCESS_EXIT_CODE
+    node-03 +1.0s applog | srun: error: node-03: task 2: Exited with exit code 1
     node-01.rank0 +1.0s TORCHRUN_ROOT_CAUSE
   expect: none
 - name: a rank that the context does not place
