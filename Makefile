@@ -71,10 +71,11 @@ bench: setup ## measure the scanner beside grep and ripgrep
 
 SCENARIOS ?= 200
 MAX_NODES ?= 64
+NODES ?=
 SEED ?=
 accuracy: setup ## measure the answers on generated scenarios (SCENARIOS=200 MAX_NODES=64; SEED= is drawn and printed)
 	rm -rf build/scenarios
-	$(BIN)/python -m bench.scenarios --count $(SCENARIOS) --max-nodes $(MAX_NODES) $(if $(SEED),--seed $(SEED)) --out build/scenarios
+	$(BIN)/python -m bench.scenarios --count $(SCENARIOS) $(if $(NODES),--nodes $(NODES) --max-nodes $(NODES),--max-nodes $(MAX_NODES)) $(if $(SEED),--seed $(SEED)) --out build/scenarios
 	$(BIN)/attribution bench accuracy build/scenarios --misses $(REQUIRE:%=--require '%')
 
 lock: ## resolve the dependencies anew (needs uv)

@@ -72,9 +72,11 @@ def test_a_decisive_line_with_quotes_is_found() -> None:
 
 
 def test_an_accepted_abstention_need_cite_nothing() -> None:
-    label = truth(root_texts=("x",), accept=frozenset({SubDomain.GPU_HARDWARE, SubDomain.INSUFFICIENT_EVIDENCE}))
+    accept = frozenset({SubDomain.GPU_HARDWARE, SubDomain.INSUFFICIENT_EVIDENCE})
+    label = truth(root_texts=("x",), accept=accept, nodes=frozenset({"node-02"}), rank=3)
     answer = diagnosis(SubDomain.INSUFFICIENT_EVIDENCE, named=False)
-    assert Figure.ROOT_LINE not in judged(label, answer).scores
+    assert not {Figure.ROOT_LINE, Figure.NODE, Figure.RANK} & set(judged(label, answer).scores)
+    assert judged(label, diagnosis(SubDomain.AMBIGUOUS, named=False)).scores[Figure.NODE] == MISS
 
 
 def test_node_rank_end_and_first_node() -> None:

@@ -8,6 +8,8 @@ from attribution.contracts.vocabulary import Source
 from attribution.events.event import Event
 from attribution.rules.api import Annotate, EventDecision, EventView, FilterStage, event_filter
 
+_OF_JOB = frozenset({Source.APPLOG, Source.SCHEDULER})
+
 
 @event_filter(id="CORE006", name="writer-places", since="0.1.0", stage=FilterStage.EARLY)
 def writer_places(view: EventView) -> Iterator[EventDecision]:
@@ -18,10 +20,12 @@ def writer_places(view: EventView) -> Iterator[EventDecision]:
     that of the nodes.
     Next step: nothing; give `ranks` of the nodes in the context to have this.
     """
-    places = _Places(view.context)
+    launched = any(_of_launcher(event) for event in view.events)
+    ranks, tasks = _learned(view.events, launched)
+    places = _Places(view.context, ranks)
     for events in _by_stream(view.events).values():
         agents = _are_agents(events)
-        hosts = _hosts(events) if agents else {}
+        hosts = {**_hosts(events), **tasks} if agents else {}
         for event in events:
             task, inner, local = _writer(event)
             node, rank = event.node, event.rank
@@ -65,12 +69,37 @@ def _are_agents(events: Sequence[Event]) -> bool:
     task and its rank are the same.
     """
     for event in events:
-        task, inner, local = _writer(event)
+        task, inner, _ = _writer(event)
         if task is None:
             continue
-        if local is not None or (inner is not None and inner != task) or event.symptom.startswith("TORCHRUN_"):
+        if _of_launcher(event) or (inner is not None and inner != task):
             return True
     return False
+
+
+def _of_launcher(event: Event) -> bool:
+    """Whether torchrun printed a line, or its prefix."""
+    return _writer(event)[2] is not None or event.symptom.startswith("TORCHRUN_")
+
+
+def _learned(events: Sequence[Event], launched: bool) -> tuple[Mapping[int, str], Mapping[int, str]]:
+    """The node of each rank, and of each task that runs several, as far as lines name both and never two nodes.
+
+    What srun says of `task 3` is said of a rank unless each task is `launched` as one torchrun.
+    """
+    ranks: dict[int, set[str]] = {}
+    tasks: dict[int, set[str]] = {}
+    for event in events:
+        if event.node is None or event.rank is None or event.key.source not in _OF_JOB:
+            continue
+        inner = _writer(event)[1]
+        is_rank = not launched or event.symptom.startswith("TORCHRUN_") or event.rank in {inner, event.key.rank}
+        (ranks if is_rank else tasks).setdefault(event.rank, set()).add(event.node)
+    return _alone(ranks), _alone(tasks)
+
+
+def _alone(named: Mapping[int, set[str]]) -> Mapping[int, str]:
+    return {number: min(nodes) for number, nodes in named.items() if len(nodes) == 1}
 
 
 def _hosts(events: Sequence[Event]) -> Mapping[int, str]:
@@ -80,20 +109,20 @@ def _hosts(events: Sequence[Event]) -> Mapping[int, str]:
         task, _, _ = _writer(event)
         if task is not None and event.node is not None:
             named.setdefault(task, set()).add(event.node)
-    return {task: min(nodes) for task, nodes in named.items() if len(nodes) == 1}
+    return _alone(named)
 
 
 class _Places:
-    """What the context says of ranks and nodes."""
+    """What the context says of ranks and nodes, and for ranks that it does not place, what lines say."""
 
-    def __init__(self, context: ExecutionContext) -> None:
+    def __init__(self, context: ExecutionContext, learned: Mapping[int, str]) -> None:
         self._ranks = {node.name: sorted(node.ranks) for node in context.nodes}
         self._given = () if "nodes" in context.inferred else tuple(node.name for node in context.nodes)
         holders: dict[int, list[str]] = {}
         for node in context.nodes:
             for rank in node.ranks:
                 holders.setdefault(rank, []).append(node.name)
-        self._holder = {rank: names[0] for rank, names in holders.items() if len(names) == 1}
+        self._holder = {**learned, **{rank: names[0] for rank, names in holders.items() if len(names) == 1}}
 
     def node(self, rank: int | None) -> str | None:
         """The node that holds a rank."""
@@ -122,6 +151,19 @@ CASES = """
     node-02 +0.0s applog | [default1]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
   expect: |
     annotate node-02.rank3 +0.0s CUDA_OUT_OF_MEMORY
+- name: a rank whose node the launcher's summary names
+  given: |
+    - +0.0s applog | [rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+    node-02.rank2 +1.0s TORCHRUN_ROOT_CAUSE
+  expect: |
+    annotate node-02.rank2 +0.0s CUDA_OUT_OF_MEMORY
+- name: a task of srun that runs several ranks
+  because: its number is no rank
+  given: |
+    - +0.0s applog | [rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+    node-03 +1.0s applog | srun: error: node-03: task 2: Exited with exit code 1
+    node-01.rank0 +1.0s TORCHRUN_ROOT_CAUSE
+  expect: none
 - name: a rank that the context does not place
   because: nothing says where it runs
   context: {nodes: [{name: node-01}, {name: node-02}]}
