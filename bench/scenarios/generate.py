@@ -11,7 +11,7 @@ import yaml
 from bench.scenarios import fleet as fleets
 from bench.scenarios import job as jobs
 from bench.scenarios import layout as layouts
-from bench.scenarios import negatives, noise, roots, withheld
+from bench.scenarios import negatives, noise, roots, shown, withheld
 from bench.scenarios.scene import End, Scene
 from bench.scenarios.shapes import SHAPES, Shape
 from bench.scenarios.truth import SUB_DOMAINS, Finding, Truth
@@ -207,6 +207,10 @@ def judge(name: str, plan: Plan, scene: Scene, findings: list[Finding], drawn: l
     elif plan.kind == "withheld":
         accept = ["insufficient_evidence", "ambiguous"]
         found = Finding("insufficient_evidence", states=found.states)
+    if found.rank is not None and not shown.rank(files, scene, found.rank):
+        found = replace(found, rank=None)
+    if found.sub_domain in SUB_DOMAINS and plan.kind == "single":
+        found = replace(found, root_lines=found.root_lines + shown.series(files, scene))
     states = list(found.states) or _states(scene, drawn)
     metric = any(path.startswith("metrics/") for path in files.texts)
     return Truth(name, plan.kind, plan.shape.name, scene.fleet, found, accept, states, metric)

@@ -1,6 +1,6 @@
 """Attempts where nothing is broken: they completed, were cancelled or ran into their limit, whatever their logs say."""
 
-from bench.scenarios import cascades
+from bench.scenarios import cascades, noise
 from bench.scenarios.fleet import iso, utc
 from bench.scenarios.roots.workload import own_code
 from bench.scenarios.scene import Scene
@@ -13,9 +13,7 @@ HOUR, DAY = 3600, 86400
 def completed(scene: Scene, accept: tuple[str, ...] = ("none",)) -> Finding:
     """The attempt ends by itself and well."""
     end = scene.end
-    scene.log(
-        0, scene.onset + 2, "INFO", "training finished, 0 failed steps, final checkpoint saved to /data/ckpt/final"
-    )
+    noise.finish(scene, scene.onset + 2)
     end.at, end.state, end.code, end.step_state = scene.onset + 20, "COMPLETED", 0, "COMPLETED"
     return Finding("none", accept)
 

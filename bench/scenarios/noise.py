@@ -45,7 +45,7 @@ NCCL_INFO = (
     "NET/Plugin: Failed to find ncclCollNetPlugin_v8 symbol.",
     "NET/Plugin: No plugin found (libnccl-net.so), using internal implementation",
     "NCCL_IB_DISABLE set by environment to 0.",
-    "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/IB [3]mlx5_3:1/IB [RO]; OOB eth0:10.1.0.11<0>",
+    "NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [2]mlx5_2:1/IB [3]mlx5_3:1/IB [RO]; OOB eth0:{address}<0>",
     "Using non-device net plugin version 0",
     "Setting affinity for GPU {local} to ffff,ffffffff",
     "NVLS multicast support is available on dev {local}",
@@ -172,7 +172,10 @@ def app(scene: Scene, until: float) -> None:
         )
         for index in range(per_rank if verbose else 0):
             text = NCCL_INFO[(rank + index * 5) % len(NCCL_INFO)].format(
-                rank=rank, local=rank % fleet.gpus_per_node, peer=(rank + fleet.gpus_per_node) % fleet.ranks
+                rank=rank,
+                local=rank % fleet.gpus_per_node,
+                peer=(rank + fleet.gpus_per_node) % fleet.ranks,
+                address=fleet.node_of(rank).address,
             )
             scene.nccl(rank, at + 1 + index * 0.2, "", text, "INFO")
     for _ in range(rng.randrange(2, 9)):
@@ -201,7 +204,11 @@ def progress(scene: Scene, begin: float, until: float) -> None:
     for index in range(count):
         at = until - (count - index) * pace
         loss *= 1 - 0.001 * rng.random()
-        scene.log(rank, at, "INFO", step_text(rng, job.trainer, step + index, loss, pace))
+        text = step_text(rng, job.trainer, step + index, loss, pace)
+        if job.trainer == "hf":
+            scene.raw(rank, at, text)  # it prints its steps past its logging
+        else:
+            scene.log(rank, at, "INFO", text)
         if index and index % 20 == 0:
             scene.log(rank, at + 0.1, "INFO", f"saving checkpoint at iteration {step + index} to /data/ckpt, 0 errors")
 
@@ -223,6 +230,43 @@ def step_text(rng: random.Random, trainer: str, step: int, loss: float, pace: fl
             return f"{{'loss': {loss:.4f}, 'grad_norm': {rng.uniform(0.1, 1.2):.4f}, 'learning_rate': 1.5e-05, 'epoch': {step / 10000:.2f}}}"
         case _:
             return f"step {step} loss {loss:.4f} grad_norm {rng.uniform(0.1, 1.2):.3f} step_time {pace:.2f}s errors 0"
+
+
+def finish(scene: Scene, at: float) -> None:
+    """What the trainer writes when all its steps are done."""
+    rng, fleet = scene.rng, scene.fleet
+    steps, seconds = rng.randrange(2000, 90000), scene.onset - scene.start
+    match scene.job.trainer:
+        case "megatron":
+            moment = scene.wall(fleet.node_of(fleet.ranks - 1), at)
+            scene.raw(fleet.ranks - 1, at, f"[after training is done] datetime: {moment:%Y-%m-%d %H:%M:%S} ")
+            scene.raw(0, at + 1, f"saving checkpoint at iteration {steps:7d} to /data/ckpt in torch_dist format")
+            scene.raw(
+                0, at + 4, f"  successfully saved checkpoint from iteration {steps:7d} to /data/ckpt [ t 1/1, p 1/1 ]"
+            )
+        case "hf":
+            scene.log(
+                0,
+                at,
+                "INFO",
+                "\n\nTraining completed. Do not forget to share your model on huggingface.co/models =)\n\n",
+            )
+            scene.raw(
+                0,
+                at + 0.2,
+                f"{{'train_runtime': {seconds:.4f}, 'train_samples_per_second': {steps * 8 / seconds:.3f}, "
+                f"'train_steps_per_second': {steps / seconds:.3f}, 'train_loss': {rng.uniform(1.2, 3):.6f}, 'epoch': 1.0}}",
+            )
+            scene.log(0, at + 1, "INFO", "Saving model checkpoint to /data/ckpt/final")
+        case "lightning":
+            scene.raw(0, at, f"`Trainer.fit` stopped: `max_steps={steps}` reached.")
+        case _:
+            told = rng.choice((
+                "training finished, 0 failed steps, final checkpoint saved to /data/ckpt/final",
+                f"Training complete: {steps} steps in {seconds:.0f} s, no failures",
+                f"done training at step {steps}, model saved to /data/ckpt/final",
+            ))  # fmt: skip
+            scene.log(0, at, "INFO", told)
 
 
 def fabric(scene: Scene) -> None:

@@ -123,13 +123,9 @@ class Reference:
         told = list(takewhile(lambda item: item[1].message.startswith(bar), following))
         following = [(row, replace(other, message=other.message[len(bar) :])) for row, other in told]
         for count, (_, other) in enumerate(following, 1):
-            is_first, is_header = (
-                not begun and count == 1,
-                other.message.startswith("Traceback (most recent call last)"),
-            )
-            if is_header and not is_first:
-                return []
-            if is_first and not is_header and not other.message.startswith('  File "'):
+            is_first = not begun and count == 1
+            is_header = other.message.startswith("Traceback (most recent call last)")
+            if is_header != is_first and not (is_first and other.message.startswith('  File "')):
                 return []
             if not other.message[:1].isspace() and EXCEPTION.match(other.message):
                 return following[:count]

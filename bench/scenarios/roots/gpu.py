@@ -234,7 +234,8 @@ def adapter_does_not_initialise(scene: Scene) -> Finding:
         False,
     )
     cascades.crash(scene, [last], at + 0.2, 1, "killed")
-    return _gpu(scene, "gpu_hardware", ("gpu_hardware", "gpu_driver"), rank, ["fallen off the bus", told], at - 4)
+    lines = [f"NVRM: The NVIDIA GPU {gpu.pci}.0", "fallen off the bus", told]
+    return _gpu(scene, "gpu_hardware", ("gpu_hardware", "gpu_driver"), rank, lines, at - 4)
 
 
 @shape("thermal-straggler", "slow", "gpu_hardware", needs="applog metrics", weight=1)

@@ -408,15 +408,16 @@ def preempted(scene: Scene) -> Finding:
     moment = f"{scene.wall(0, at):%Y-%m-%dT%H:%M:%S}"
     head = scene.fleet.nodes[0].name
     stamp = f"[{moment}.627] error:" if job.slurm == "25.11" else "slurmstepd: error:"
-    told = f"*** STEP {job.number}.0 ON {head} CANCELLED AT {moment} DUE TO PREEMPTION ***"
-    scene.step(at, f"{stamp} *** JOB {job.number} ON {head} CANCELLED AT {moment} DUE TO PREEMPTION ***")
-    scene.step(at + 0.01, f"{stamp} {told}")
+    why = f"ON {head} CANCELLED AT {moment} DUE TO PREEMPTION ***"
+    scene.step(at, f"{stamp} *** JOB {job.number} {why}")
+    scene.step(at + 0.01, f"{stamp} *** STEP {job.number}.0 {why}")
     cascades.terminated(scene, at + 0.5)
     scene.controller.append(
         (at, f"preempted JobId={job.number} has been killed to reclaim resources for JobId={job.number + 41}")
     )
     scene.end.at, scene.end.state, scene.end.code, scene.end.step_state = at + 5, "PREEMPTED", 0, "CANCELLED"
-    return Finding("scheduler", ("scheduler",), (), (), None, None, [told], None, ("preempted",))
+    decisive = ["DUE TO PREEMPTION", "PREEMPTED", f"preempted JobId={job.number}"]
+    return Finding("scheduler", ("scheduler",), (), (), None, None, decisive, None, ("preempted",))
 
 
 @shape(

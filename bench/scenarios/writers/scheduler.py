@@ -247,10 +247,19 @@ def _objects(scene: Scene) -> dict[str, Any]:
                 "metadata": {"name": f"{event['name']}.17e{number:09x}", "namespace": "default" if event["kind"] == "Node" else "ml"},
                 "involvedObject": {"kind": event["kind"], "name": event["name"], "namespace": "ml"},
                 "firstTimestamp": at, "lastTimestamp": at, "count": event.get("count", 1),
-                "source": {"component": event.get("by", "kubelet")},
+                "source": _source(scene, event),
             }
         )  # fmt: skip
     return {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": items}
+
+
+def _source(scene: Scene, event: dict[str, Any]) -> dict[str, str]:
+    """Who reports an event; the kubelet names its own machine too."""
+    source = {"component": str(event.get("by", "kubelet"))}
+    name, _, index = str(event["name"]).rpartition("-worker-")
+    if source["component"] == "kubelet" and name and index.isdigit() and int(index) < len(scene.fleet.nodes):
+        source["host"] = scene.fleet.nodes[int(index)].name
+    return source
 
 
 def _pod(scene: Scene, index: int, node: str, name: str) -> dict[str, Any]:

@@ -71,7 +71,6 @@ CONTEXT_LINES = 5
 
 _CONTEXT_BYTES = 1500
 _TRACEBACK = "Traceback (most recent call last)"
-_FRAME = '  File "'
 _TRACEBACK_LINES = 400
 _LOOKAHEAD_BYTES = 64 << 10
 _CLOCK_LINES = 200
@@ -580,7 +579,7 @@ def _read_up_to(text: bytes, start: int, end: int) -> int:
 def _up_to_exception(following: Iterator[_Spot], bar: str, *, begun: bool) -> tuple[_Spot, ...]:
     """The lines of a traceback up to its exception line, freed of the bar before them; none if it does not come.
 
-    `begun` says that its header is behind; else it, or a frame, is what comes first.
+    `begun` says that its header is behind; else it, or a frame of one without a header, is what comes first.
     """
     found: list[_Spot] = []
     for spot in following:
@@ -591,9 +590,8 @@ def _up_to_exception(following: Iterator[_Spot], bar: str, *, begun: bool) -> tu
         found.append(spot)
         message = spot.line.message
         is_first = not begun and len(found) == 1
-        if message.startswith(_TRACEBACK) and not is_first:
-            return ()
-        if is_first and not message.startswith((_TRACEBACK, _FRAME)):
+        is_header = message.startswith(_TRACEBACK)
+        if is_header != is_first and not (is_first and message.startswith('  File "')):
             return ()
         if message and not message[0].isspace() and _EXCEPTION.match(message):
             return tuple(found)

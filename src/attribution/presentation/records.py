@@ -18,7 +18,7 @@ def message_of(text: str, decisive: Iterable[str] = ()) -> str:
     if found is None:
         return text
     try:
-        message = json.loads(f'"{found[1].rstrip("…")}"', strict=False)
+        message: str = json.loads(f'"{found[1].rstrip("…")}"', strict=False)
     except ValueError:
         return text
     if not message.strip():

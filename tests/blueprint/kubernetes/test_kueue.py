@@ -283,6 +283,18 @@ def test_repeated_evictions_of_one_event_are_told_apart_as_far_as_their_times_ar
     ]
 
 
+def test_evictions_of_several_reasons_whose_order_is_not_known(reached: Reached) -> None:
+    own = job()
+    stats = {"evictions": [{"reason": "PodsReadyTimeout", "count": 3}, {"reason": "Preempted", "count": 1}]}
+    queued = workload(own, 21, *evicted("Preempted", PREEMPTED, 900), schedulingStats=stats)
+    reached.cluster.add(own, queued)
+    reached.cluster.add(event(queued, 1, "EvictedDueToPodsReadyTimeout", "Exceeded", 300, 600, count=3))
+    reached.cluster.add(event(queued, 2, "EvictedDueToPreempted", PREEMPTED, 900))
+    context = only(reached)
+    assert (context.attempt, context.scheduler_state, context.ended_at) == (4, "Preempted", _instant(at(900)))
+    assert context.partial and "3 earlier attempts are only counted" in context.partial
+
+
 def test_a_workload_that_waits_counts_only_when_it_is_asked_for(reached: Reached) -> None:
     own = job()
     words = "couldn't assign flavors to pod set main: insufficient unused quota"
