@@ -134,6 +134,8 @@ def test_other_jobs_of_a_list_do_not_count(shipped: RuleSets) -> None:
     named = ExecutionContext(workload_id="w", scheduler_ids={"job": "812"})
     assert concluded(shipped, body, Format.SACCT_JSON, named).terminal_state is T.TIMED_OUT
     assert concluded(shipped, body, Format.SACCT_JSON).terminal_state is T.UNKNOWN
+    none_of_them = ExecutionContext(workload_id="w", scheduler_ids={"job": "899"})
+    assert concluded(shipped, body, Format.SACCT_JSON, none_of_them).terminal_state is T.UNKNOWN
     tasks = r.sacct(r.job_of_25(821, "FAILED", array=(820, 1), code=1), r.job_of_25(822, "TIMEOUT", array=(820, 2)))
     one = ExecutionContext(workload_id="w", scheduler_ids={"job": "822", "array_job": "820", "array_task": "2"})
     assert concluded(shipped, tasks, Format.SACCT_JSON, one).terminal_state is T.TIMED_OUT

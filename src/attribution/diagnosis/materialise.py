@@ -27,7 +27,8 @@ def _group(events: Iterable[Event], types: Mapping[str, SymptomType], *, as_cont
     symptoms = []
     for (name, _, _, discriminator), members in groups.items():
         first = members[0]
-        kind = replace(types[name], role=Role.CONTEXT) if as_context else types[name]
+        # what was set aside only informs, and says nothing of the end either
+        kind = replace(types[name], role=Role.CONTEXT, terminal_state=None) if as_context else types[name]
         identity = symptom_id(name, first.node, first.device, ("context|" if as_context else "") + discriminator)
         symptoms.append(Symptom(identity, kind, first.node, first.device, discriminator, tuple(members)))
     return symptoms
