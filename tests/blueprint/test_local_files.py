@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 import zstandard
-from hypothesis import given, strategies
+from hypothesis import example, given, strategies
 from hypothesis import settings as settings_of_search
 from pydantic import ValidationError
 
@@ -420,6 +420,7 @@ ZONES = {"iso": None, "no zone": "Asia/Tokyo", "syslog": None, "dmesg": None, "j
 
 
 @settings_of_search(max_examples=80, deadline=None)
+@example("iso", [0, 0, -2], 1)  # a block that begins with the rest of a record of the attempt's time
 @given(
     form=strategies.sampled_from(sorted(ZONES)),
     minutes=strategies.lists(strategies.integers(-5000, 5000), min_size=1, max_size=60),

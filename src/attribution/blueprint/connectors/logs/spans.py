@@ -37,12 +37,13 @@ Key = tuple[bytes | None, ...]
 """The groups of a stamp, or the second of a journal's record."""
 
 
-def _keys(block: bytes) -> Iterator[Key]:
+def _keys(block: bytes) -> Iterator[tuple[int, Key]]:
+    """Where each stamp of a block stands, and what it says."""
     for match in _STAMP.finditer(block):
-        yield match.groups()
+        yield match.start(), match.groups()
     if b"__REALTIME_TIMESTAMP" in block:
         for match in _JOURNAL.finditer(block):
-            yield (None, None, None, None, None, None, match[1])
+            yield match.start(), (None, None, None, None, None, None, match[1])
 
 
 @dataclass(slots=True)
@@ -123,9 +124,14 @@ class _Stamps:
     known: dict[Key, bool] = field(default_factory=dict)
 
     def belongs(self, block: bytes, before: bool) -> bool:
-        """Whether some line of a block may belong; `before` is the answer for the block before it."""
+        """Whether some line of a block may belong; `before` is the answer for the block before it.
+
+        The lines before the first stamp are the rest of what that block ends with.
+        """
         found = before
-        for key in _keys(block):
+        for place, key in _keys(block):
+            if before and found and place > block.find(b"\n"):
+                return True
             answer = self.known.get(key)
             if answer is None:
                 if len(self.known) >= _KNOWN_STAMPS:
