@@ -24,15 +24,17 @@ if [ -n "${SLURMD_NODENAME:-}" ] && [ -n "${SLURM_JOB_NODELIST:-}" ]; then
     [ -z "$first" ] || [ "$first" = "$SLURMD_NODENAME" ] || exit 0
 fi
 
-diagnose() {
-    sleep "$SETTLE_SECS"
-    exec nice -n 19 timeout --kill-after=10 $((DEADLINE_SECS + 30)) \
-        "$ATTRIBUTION" run --config "$CONFIG" --job "$job" --deadline-secs "$DEADLINE_SECS"
-}
-
-# Nothing of it holds on to the epilog: its own session, no open file of the daemon.
-export ATTRIBUTION CONFIG DEADLINE_SECS SETTLE_SECS job
-[ "${1:-}" = --now ] && diagnose
 (: >>"$LOG") 2>/dev/null || LOG=/dev/null
-setsid "$0" --now </dev/null >>"$LOG" 2>&1 &
+if [ "${1:-}" = --now ]; then
+    exec >>"$LOG" 2>&1 # and so lets go of the epilog, which waits for this
+    sleep "$SETTLE_SECS"
+    # The deadline counts from when it is ready to work; the time limit is for what hangs. No nicer than this: the next
+    # job takes all the processors, and an answer that never comes helps nobody.
+    exec nice -n 5 timeout --kill-after=10 $((2 * DEADLINE_SECS + 60)) \
+        "$ATTRIBUTION" run --config "$CONFIG" --job "$job" --deadline-secs "$DEADLINE_SECS"
+fi
+
+# In a session of its own, with no open file of the daemon. Slurm ends what is left of an epilog's own process group, so
+# this waits until the other one is out of it, which is a matter of milliseconds.
+: "$(setsid "$0" --now </dev/null 2>/dev/null &)"
 exit 0

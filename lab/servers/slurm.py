@@ -31,6 +31,7 @@ class SlurmCluster:
         self.nodes = tuple(f"node-{number:02d}" for number in range(1, nodes + 1))
         self._port = base_port
         self.conf = folder / "etc" / "slurm.conf"
+        self._database: subprocess.Popen[bytes] | None = None
 
     @staticmethod
     def why_not() -> str | None:
@@ -78,6 +79,8 @@ class SlurmCluster:
             kill(pid)
         for name in ("slurmctld", "slurmdbd", "mariadb", "munged"):
             end(pid_of(self._pid_file(name)))
+        if self._database is not None:
+            self._database.wait()
         for controller in _CGROUP.glob("*/slurm_node-*"):
             for path in sorted(controller.rglob("*/"), reverse=True):
                 with suppress(OSError):
@@ -212,7 +215,7 @@ class SlurmCluster:
             options += ["--innodb-buffer-pool-size=64M", "--innodb-log-file-size=32M"]
             options += ["--innodb-lock-wait-timeout=900", "--innodb-flush-log-at-trx-commit=2"]
             null = subprocess.DEVNULL
-            subprocess.Popen(
+            self._database = subprocess.Popen(
                 ["mariadbd", "--no-defaults", *options],
                 env=self.environ(),
                 stdin=null,

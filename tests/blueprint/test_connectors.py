@@ -202,6 +202,24 @@ def test_local_files_comply_with_patterns(write: Write) -> None:
     collector_complies(LocalFiles(settings), Attempt(ExecutionContext(workload_id="job-7"), "test"), PLAN)
 
 
+def test_local_files_comply_with_large_shared_logs(write: Write) -> None:
+    lines = [f"2026-05-{day:02}T{hour:02}:00:00Z a line of some length, number {n}\n" for day in range(1, 9)
+             for hour in range(24) for n in range(100)]  # fmt: skip
+    folder = write("node-01/messages", "".join(lines)).parent.parent
+    write("node-02/messages", "".join(lines[:5000]))
+    files = [{"source": "syslog", "path": f"{folder}/{{node}}/messages"}]
+    settings = LocalFilesSettings.model_validate({"files": files, "piece_bytes": 65536, "whole_bytes": 1024})
+    context = {"workload_id": "job-7", "nodes": [{"name": "node-01"}, {"name": "node-02"}]}
+    times = {"started_at": "2026-05-04T03:00:00Z", "ended_at": "2026-05-04T04:00:00Z"}
+    attempt = Attempt(ExecutionContext.model_validate(context | times), "test")
+    found = collector_complies(LocalFiles(settings), attempt, PLAN)
+    assert {(o.node, bool(o.body), o.status.value) for o in found} == {
+        ("node-01", True, "ok"),
+        ("node-02", False, "empty"),
+    }
+    assert sum(len(o.body) for o in found) < sum(map(len, lines)) / 2
+
+
 # --- sinks ------------------------------------------------------------------------------------------------------------
 
 

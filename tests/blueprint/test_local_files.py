@@ -6,13 +6,18 @@ import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
+from zoneinfo import ZoneInfo
 
 import pytest
 import zstandard
+from hypothesis import given, strategies
+from hypothesis import settings as settings_of_search
 from pydantic import ValidationError
 
 from attribution.blueprint.attempt import Attempt, Bundle
 from attribution.blueprint.connectors.base import ConnectorError
+from attribution.blueprint.connectors.logs import spans
 from attribution.blueprint.connectors.logs.local_files import LocalFiles, LocalFilesSettings
 from attribution.blueprint.connectors.logs.patterns import look
 from attribution.blueprint.connectors.logs.spans import kept
@@ -407,3 +412,36 @@ def test_a_large_log_is_not_looked_through_once_the_time_is_over(tmp_path: Path,
 
     (found,) = collector.collect(attempt(nodes={}, **TIMES), PLAN, halted)
     assert (found.status.value, found.reason, len(asked)) == ("skipped", "deadline", 4)
+
+
+# --- any log ----------------------------------------------------------------------------------------------------------
+
+ZONES = {"iso": None, "no zone": "Asia/Tokyo", "syslog": None, "dmesg": None, "journal": None}
+
+
+@settings_of_search(max_examples=80, deadline=None)
+@given(
+    form=strategies.sampled_from(sorted(ZONES)),
+    minutes=strategies.lists(strategies.integers(-5000, 5000), min_size=1, max_size=60),
+    bare=strategies.integers(0, 3),
+)
+def test_no_line_of_the_attempts_time_is_left_out(form: str, minutes: list[int], bare: int) -> None:
+    """In any order, and with any lines without a stamp between them."""
+    span = Span(START, START + timedelta(hours=1))
+    zone = ZONES[form]
+    text, wanted = "", []
+    for number, minute in enumerate(minutes):
+        at = START + timedelta(minutes=minute)
+        shown = at.astimezone(ZoneInfo(zone)) if zone else at
+        line = f"{FORMS[form](shown)} line {number}\n" + "  more\n" * bare
+        if 0 <= minute <= 60:
+            wanted.append((len(text), len(line)))
+        text += line
+    with patch.object(spans, "_BLOCK_BYTES", 64):
+        found = kept(lambda: io.BytesIO(text.encode()), span, Clock(zone=zone) if zone else None)
+    held = {byte for run in found.runs for byte in range(run.offset, run.offset + run.size)}
+    for offset, size in wanted:
+        assert held.issuperset(range(offset, offset + size)), text[offset : offset + size]
+    assert all(text.encode()[: run.offset].count(b"\n") == run.first_line for run in found.runs)
+    if zone and all(abs(minute) > 600 for minute in minutes) and len(minutes) > 1:
+        assert found.size == 0

@@ -2,21 +2,29 @@
 
 import json
 import re
-from collections.abc import Callable
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from hypothesis import given, strategies
+from hypothesis import settings as settings_of_search
 from pydantic import ValidationError
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import ConnectorError
-from attribution.blueprint.connectors.http import Call
+from attribution.blueprint.connectors.http import Answer, Call, HttpSource, Refused, Why
 from attribution.blueprint.connectors.logs import logql
 from attribution.blueprint.connectors.logs.loki import Loki, LokiSettings
 from attribution.blueprint.connectors.logs.loki_pages import Pages
+from attribution.blueprint.connectors.registry import find_connectors
+from attribution.blueprint.settings import load_settings
 from attribution.contracts.context import ExecutionContext
+from attribution.contracts.errors import ConfigurationError
 from attribution.contracts.observation import Observation
 from attribution.contracts.plan import CollectionPlan
 from attribution.testing import HttpCollectorCompliance, Reply, Request, Server, collected, faulty
@@ -162,7 +170,7 @@ def test_an_instant_with_more_lines_than_a_page_is_told_and_passed() -> None:
     )
     found = asked(loki, attempt(), page_lines=5)
     assert texts(found) == ["before", *(f"tie {n}" for n in range(5)), "after"]
-    reason = "more than 5 entries have the time 2026-05-04T03:00:01.000000000Z; those beyond were not read"
+    reason = "at least 5 entries have the time 2026-05-04T03:00:01.000000000Z; if there are more, they were not read"
     assert ("node-01", "partial", reason) in told(found)
     assert texts(asked(loki, attempt(), page_lines=15)) == ["before", *(f"tie {n}" for n in range(13)), "after"]
 
@@ -205,13 +213,61 @@ def test_a_query_that_runs_out_of_time_is_cut_in_halves() -> None:
     assert len(texts(asked(loki, attempt(ended_at=START + timedelta(minutes=110)), retry_secs=0))) == 22 + 1
 
 
-def test_lines_beyond_the_limit_are_told() -> None:
-    found = asked(double(), attempt(), lines=4)
-    assert len(texts(found)) == 8
-    assert told(found) == [
-        (node, "partial", "there are more than 4 lines; those after them were not read")
-        for node in ("node-01", "node-02")
+def test_of_more_lines_than_the_limit_the_last_are_read_too() -> None:
+    found = asked(double(), attempt(), lines=4, end_lines=3)
+    assert texts(found, "node-01") == [f"node-01 line {n}" for n in (0, 1, 2, 3, 7, 8, 9)]
+    reason = "there are more than 4 lines; of those after them only the last 3 were read"
+    assert told(found) == [(node, "partial", reason) for node in ("node-01", "node-02")]
+    for end_lines in (6, 7):
+        whole = asked(double(), attempt(), lines=4, end_lines=end_lines, page_lines=2)
+        assert texts(whole, "node-01") == [f"node-01 line {n}" for n in range(10)] and told(whole) == []
+
+
+def test_lines_that_are_large_and_of_one_time_are_not_lost() -> None:
+    """The pages are made smaller for them, and larger again so as to get past the instant."""
+    loki = LokiDouble(BASE + 2 * HOUR_NS)
+    values = [(str(BASE), "x" * 3000 + str(n)) for n in range(3)] + [
+        (str(BASE + 1 + n), f"line {n}") for n in range(50)
     ]
+    loki.push("team-1", {"job": "syslog", "node": "node-01"}, values)
+    found = asked(loki, attempt(), answer_bytes=12_000)
+    assert [text[-6:] for text in texts(found)] == [
+        *("xxxxx" + str(n) for n in range(3)),
+        *(f"line {n}"[-6:] for n in range(50)),
+    ]
+    assert [status for _, status, _ in told(found)] == ["empty"]
+
+
+@settings_of_search(max_examples=60, deadline=None)
+@given(
+    times=strategies.lists(strategies.integers(0, 40), max_size=60),
+    page=strategies.integers(1, 12),
+    slice_ns=strategies.integers(1, 50),
+    backward=strategies.booleans(),
+    most=strategies.integers(1, 12),
+)
+def test_pages_of_any_entries(times: list[int], page: int, slice_ns: int, backward: bool, most: int) -> None:
+    """All entries come, each once and in order; of an instant with as many entries as a page, at least that page."""
+    loki = LokiDouble(BASE + HOUR_NS, most_lines=most)
+    for number, at in enumerate(times):
+        loki.push("team-1", {"job": "x", "stream": str(number % 3)}, [(str(BASE + at), f"line {number}")])
+
+    class Direct(Call):
+        def post(self, path: str, form: Mapping[str, str]) -> Answer:
+            reply = loki(Request("POST", path, form, {"x-scope-orgid": "team-1"}, b"", 0.0))
+            if reply.status != 200:
+                raise Refused(Why.WRONG, "no", reply.status, str(reply.body))
+            return Answer(200, reply.data, httpx.Headers())
+
+    pages = Pages(Direct(HttpSource(settings("http://loki")), lambda: False), page, slice_ns)
+    found = list(pages.entries('{job="x"}', BASE, BASE + 41, backward))
+    stamps = [entry.ns - BASE for entry in found]
+    assert stamps == sorted(stamps, reverse=backward) and len(set(found)) == len(found)
+    size = min(page, most)
+    for at in set(times):
+        held, got = times.count(at), stamps.count(at)
+        assert got == held or (held >= size and got >= size and pages.notes), (at, held, got)
+    assert set(stamps) <= set(times)
 
 
 # --- queries ----------------------------------------------------------------------------------------------------------
@@ -224,6 +280,26 @@ def test_names_of_nodes_are_tried_all() -> None:
     of = attempt(nodes=[{"name": "node-01", "aliases": ["node-01.example", "10.0.0.1"]}])
     found = asked(loki, of)
     assert {o.node for o in found} == {"node-01"} and texts(found) == ["one line 0", "one line 1"]
+
+
+def test_many_nodes_are_asked_for_at_once() -> None:
+    loki = LokiDouble(BASE + 2 * HOUR_NS)
+    for number in range(6):
+        loki.push("team-1", {"job": "syslog", "node": f"node-{number}.example"}, lines(f"node-{number}", 2))
+    nodes = [{"name": f"node-{number}"} for number in (0, 1, 2, 7)] + [{"name": "x", "aliases": ["node-4.example"]}]
+    query = {"source": "syslog", "query": '{job="syslog", node=~"{nodes}([.].*)?"}', "push_down": False}
+    with Server(loki) as server:
+        connector = Loki(settings(server.url, query, nodes_per_query=3))
+        found = collected(connector, attempt(nodes=nodes), PLAN)
+        connector.close()
+    assert {(o.node, tuple(texts([o]))) for o in found if o.body} == {
+        ("x" if number == 4 else f"node-{number}", (f"node-{number} line 0", f"node-{number} line 1"))
+        for number in (0, 1, 2, 4)
+    }
+    assert told(found) == [("node-7", "empty", "no stream is of this node")]
+    assert sum(r.path == QUERY_RANGE for r in server.requests) == 2
+    with pytest.raises(ValidationError, match="has both"):
+        settings(server.url, {"source": "syslog", "query": '{a="{node}", b="{nodes}"}'})
 
 
 def test_a_query_without_nodes_tells_of_each_by_its_labels() -> None:
@@ -425,6 +501,65 @@ def test_a_server_that_wants_a_tenant_says_which_setting_it_is() -> None:
         with pytest.raises(ConnectorError, match="set `tenant`"):
             connector.check()
         connector.close()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_the_certificates_that_are_given_are_trusted_and_no_others(tmp_path: Path) -> None:
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    made += ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    with Server(double(), (certificate, key)) as server:
+        for ca_file, trusted in ((certificate, True), (None, False)):
+            connector = Loki(settings(server.url, ca_file=ca_file))
+            connector.open()
+            found = collected(connector, attempt(), PLAN)
+            connector.close()
+            assert (len(texts(found)) == 20) == trusted
+            assert trusted or all("certificate verify failed" in str(reason) for *_, reason in told(found))
+    for odd, why in ((tmp_path / "none.pem", "No such file"), (key, "cannot read the certificates")):
+        with pytest.raises(ConnectorError, match=why):
+            Loki(settings("https://loki", ca_file=odd)).open()
+
+
+def test_a_token_that_others_renew_is_read_for_each_call(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    with Server(double()) as server:
+        connector = Loki(settings(server.url, fresh_token_file=file))
+        with pytest.raises(ConnectorError, match=r"cannot read the token of .*: No such file"):
+            connector.open()
+        for token in ("first\n", "second\n"):
+            file.write_text(token)
+            connector.open()
+            collected(connector, attempt(), PLAN)
+        assert [r.headers["authorization"] for r in server.requests[::2]] == ["Bearer first", "Bearer second"]
+        file.write_text("s3c\nret")
+        found = collected(connector, attempt(), PLAN)
+        connector.close()
+    reason = f"cannot use the token of {file}: it holds characters that no header may hold"
+    assert told(found) == [("node-01", "error", reason), ("node-02", "error", reason)]
+
+
+@pytest.mark.parametrize("odd", ["t0k\nen", "t0k\u20acen", " t0ken", "t0ken\x00"])
+def test_a_token_or_tenant_that_cannot_be_sent_is_wrong_and_the_token_not_shown(odd: str) -> None:
+    for more in ({"token": odd}, {"tenant": odd}):
+        with pytest.raises(ValidationError, match="holds characters that no header may hold"):
+            settings("http://loki", **more)
+    environ = {"ATTRIBUTION_LOGS_LOKI_URL": "http://loki", "ATTRIBUTION_LOGS_LOKI_TOKEN": odd}
+    environ["ATTRIBUTION_LOGS_LOKI_QUERIES"] = json.dumps([SYSLOG])
+    with pytest.raises(ConfigurationError) as caught:
+        load_settings(find_connectors(), None, environ, {})
+    assert str(caught.value) == "environment ATTRIBUTION_LOGS_LOKI_TOKEN: D014 has a wrong `logs.loki.token`"
+
+
+def test_a_gateway_that_allows_no_post_is_asked_by_get() -> None:
+    loki = double()
+
+    def gateway(request: Request) -> Reply:
+        return loki(request) if request.method == "GET" else Reply(405, "read only", content_type="text/plain")
+
+    found = asked(gateway, attempt())
+    assert len(texts(found)) == 20 and told(found) == []
 
 
 def test_what_the_server_says_is_told() -> None:

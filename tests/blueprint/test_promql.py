@@ -146,12 +146,33 @@ def test_the_label_that_found_one_node_is_tried_first_for_the_next() -> None:
     for node in nodes:
         server.add(TEMP, scraped(50), gpu="0", instance=f"{node['name']}:9400")
     with Server(server) as running:
-        connector = Promql(settings(running.url))
+        connector = Promql(settings(running.url, nodes_per_query=1))
         found = collected(connector, attempt(nodes=nodes), plan((TEMP,), ()))
         connector.close()
     assert len(series(found)) == 5
     gpu = [r for r in running.requests if TEMP in r.params["query"]]
     assert len(gpu) == 7 + 4  # seven labels until `instance`, then one each
+
+
+def test_many_nodes_are_asked_for_at_once_and_told_apart() -> None:
+    server = PrometheusDouble(now=AT + 3600)
+    nodes = [{"name": f"node-{number}", "aliases": [f"10.0.0.{number}"]} for number in range(10)]
+    for number in range(8):
+        labels = {"Hostname": f"NODE-{number}.example"} if number % 2 else {"instance": f"10.0.0.{number}:9400"}
+        server.add(TEMP, scraped(number), gpu="0", **labels)
+    with Server(server) as running:
+        connector = Promql(settings(running.url, nodes_per_query=4))
+        found = collected(connector, attempt(nodes=nodes), plan((TEMP,), ()))
+        connector.close()
+    temperatures = {node: values for (node, _, _), values in series(found).items()}
+    assert temperatures == {f"node-{number}": [[AT, str(number)]] for number in range(8)}
+    silent = {node for node, stream, status, _ in told(found) if (stream, status) == ("promql/gpu", "empty")}
+    assert silent == {"node-8", "node-9"}
+    # Two groups take seven labels each until `instance` found the last, and the third, with nobody, all eight.
+    assert (
+        len([r for r in running.requests if f"{TEMP}" in r.params["query"] and "count" not in r.params["query"]])
+        <= 3 * 8
+    )
 
 
 def test_without_nodes_all_that_fits_the_matchers_is_asked_for() -> None:

@@ -186,8 +186,9 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
         (["--config", "gone.yaml"], "gone.yaml: K004 cannot be read: No such file or directory (check the path)"),
         (["--config", "logs.yaml"], "logs.yaml:3:3: P001 has the connector `elastic` in `logs`, which is not installed "
          f"(installed: {', '.join(find_connectors().known[Kind.LOGS])}; others come with packages that declare them)"),
-        (["--config", "slurm.yaml"], "slurm.yaml:1:11: P001 has the connector `slurm` in `context`, which is not "
-         "installed (installed: static; others come with packages that declare them)"),
+        (["--config", "lsf.yaml"], "lsf.yaml:1:11: P001 has the connector `lsf` in `context`, which is not installed "
+         f"(installed: {', '.join(find_connectors().known[Kind.CONTEXT])}; "
+         "others come with packages that declare them)"),
         (["--config", "pattern.yaml"], "pattern.yaml:4:26: D014 has a wrong `logs.local_files.files.0.path`: has the "
          "placeholder `{host}`; known: {workload_id}, {job_id}, {array_job_id}, "
          "{array_task_id}, {attempt}, {name}, {user}, {cluster}, {namespace}, {uid}, {step}, {node}, {rank}, {stream}"),
@@ -196,7 +197,7 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_a_sentence(tmp_path: Path, words: list[str], problem: str) -> None:
     (tmp_path / "logs.yaml").write_text("logs:\n  local_files:\n  elastic: {url: 'http://elastic'}\n")
-    (tmp_path / "slurm.yaml").write_text("context: {slurm: {}}\n")
+    (tmp_path / "lsf.yaml").write_text("context: {lsf: {}}\n")
     (tmp_path / "pattern.yaml").write_text(
         "logs:\n  local_files:\n    files:\n      - {source: syslog, path: '/logs/{host}'}\n"
     )

@@ -1,5 +1,6 @@
 """Small attempts made of texts, through the shipped rules."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attribution.bundle.evidence import Evidence, EvidenceStream, StreamKey, text_segment
@@ -12,9 +13,16 @@ from attribution.extraction.ruleset import RuleSets
 RAN = {"started_at": "2026-05-04T00:00:00Z", "ended_at": "2026-05-04T09:00:00Z", "scheduler_state": "FAILED"}
 
 
-def told(rules: RuleSets, texts: dict[str, str], nodes: int = 16, **context: Any) -> Diagnosis:
+def told(
+    rules: RuleSets,
+    texts: dict[str, str],
+    nodes: int = 16,
+    nodes_given: Sequence[Mapping[str, Any]] | None = None,
+    **context: Any,
+) -> Diagnosis:
     """The diagnosis of streams named `source/node[.rank3]`; `HH:MM:SS ` before a line becomes a full stamp."""
-    given = {"nodes": [{"name": f"node-{number:02}"} for number in range(1, nodes + 1)], **RAN, **context}
+    named = nodes_given or [{"name": f"node-{number:02}"} for number in range(1, nodes + 1)]
+    given = {"nodes": named, **RAN, **context}
     execution = ExecutionContext.model_validate({"workload_id": "toy", **given})
     return diagnose(Evidence(execution, tuple(_stream(name, text) for name, text in sorted(texts.items()))), rules)
 

@@ -1,10 +1,12 @@
 """How the roots that are left become one answer, and when they must not."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from attribution.contracts.vocabulary import Action, Confidence, Source, SubDomain, TerminalState
+from attribution.events.event import Event
 from attribution.events.moment import Basis
 
 from tests.engine.toy import ECHO_RELATION, conclude_toy, event, relation
@@ -84,6 +86,31 @@ def test_a_rank_that_only_some_lines_name_is_the_rank() -> None:
     assert got.causes[0].rank == 1
 
 
+CANCELLED = {"scheduler_state": "CANCELLED by 1007", "ended_at": "2026-05-04T03:01:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (event("GPU_LOST", secs=30), TerminalState.FAILED),
+        (event("GPU_LOST", secs=180), TerminalState.CANCELLED),
+        (event("NO_MACHINE", secs=30), TerminalState.LAUNCH_FAILED),
+    ],
+    ids=["failed, then swept up", "found broken after the end", "never started"],
+)
+def test_a_cancelled_attempt_failed_only_by_what_came_before_its_end(found: Event, expected: TerminalState) -> None:
+    assert conclude_toy([found], context=CANCELLED).terminal_state is expected
+
+
+@pytest.mark.parametrize(
+    ("began", "expected"),
+    [({"started_at": None}, TerminalState.LAUNCH_FAILED), ({}, TerminalState.TIMED_OUT)],
+)
+def test_a_deadline_that_passed_in_the_queue_is_no_time_limit(began: dict[str, Any], expected: TerminalState) -> None:
+    context = {"scheduler_state": "DEADLINE", "ended_at": "2026-05-04T03:01:00Z", **began}
+    assert conclude_toy([], context=context).terminal_state is expected
+
+
 def test_nothing_at_all_is_insufficient_and_unknown() -> None:
     got = conclude_toy([])
     assert (got.terminal_state, got.sub_domain) == (TerminalState.UNKNOWN, SubDomain.INSUFFICIENT_EVIDENCE)
@@ -150,6 +177,13 @@ def test_a_job_that_hung_and_was_then_cancelled_failed() -> None:
     assert conclude_toy([hung, event("TIME_LIMIT", "node-01", 900)]).terminal_state is TerminalState.TIMED_OUT
     after = event("ECHO", "node-01", 905, source=Source.APPLOG)
     assert conclude_toy([after, event("CANCELLED", "node-01", 900)]).terminal_state is TerminalState.CANCELLED
+
+
+def test_an_effect_that_is_explained_still_tells_that_the_attempt_ended() -> None:
+    explains = relation("R1", ["WARNING"], ["ECHO"])
+    assert conclude_toy([event("WARNING", secs=0)], explains).terminal_state is TerminalState.UNKNOWN
+    got = conclude_toy([event("WARNING", secs=0), event("ECHO", secs=5)], explains)
+    assert (got.terminal_state, got.sub_domain) == (TerminalState.FAILED, SubDomain.HOST_HARDWARE)
 
 
 def test_a_node_that_never_came_up_was_not_lost_by_a_running_job() -> None:

@@ -7,7 +7,8 @@ every rule is tried on every line.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any
 
 from attribution.bundle.evidence import StreamKey
@@ -18,11 +19,12 @@ from attribution.extraction.envelopes import unwrap
 from attribution.extraction.lines import Line, peel
 from attribution.extraction.masking import mask
 from attribution.extraction.scanner import MAX_FIELD, Scan
-from attribution.rules.api import Finding, Match
+from attribution.rules.api import NOWHERE, Finding, Match
 from attribution.rules.model import Extractor
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
-EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
+EXCEPTION = re.compile(r"(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?:\(\w{1,80}\))?(?::|$)")
+GUTTER = re.compile(r"( {0,80})(?:\+ Exception Group |\| )Traceback \(most recent call last\)")
 TRACEBACK_LINES = 400
 LOOKAHEAD_BYTES = 64 << 10
 
@@ -58,7 +60,7 @@ class Reference:
     """Finds what the rules of one source find in a stream."""
 
     def __init__(self, rules: Sequence[Extractor], key: StreamKey, clock: ClockRules, names: NodeNames) -> None:
-        self.rules = [(rule, [re.compile(p, re.ASCII) for p in rule.patterns]) for rule in rules]
+        self.rules = [(rule, [re.compile(p.replace(r"\z", r"\Z"), re.ASCII) for p in rule.patterns]) for rule in rules]
         self.key, self.clock, self.names = key, clock, names
 
     def find(self, body: bytes) -> Counter[Found]:
@@ -87,7 +89,7 @@ class Reference:
         joined = self._joined(rows, index, inner, line, rule)
         follow = tuple(mask(other.message)[0] for _, other in joined)
         if rule.follow_pattern is not None:
-            further = re.search(rule.follow_pattern, "\n".join(follow), re.ASCII)
+            further = re.search(rule.follow_pattern.replace(r"\z", r"\Z"), "\n".join(follow), re.ASCII)
             if further is None:
                 return
             groups |= further.groupdict()
@@ -115,8 +117,15 @@ class Reference:
             ]
         if not rule.traceback:
             return following[: rule.follow_lines]
+        begun = "Traceback (most recent call last)" in line.message
+        gutter = GUTTER.match(line.message)
+        bar = f"{gutter[1]}| " if gutter else ""
+        told = list(takewhile(lambda item: item[1].message.startswith(bar), following))
+        following = [(row, replace(other, message=other.message[len(bar) :])) for row, other in told]
         for count, (_, other) in enumerate(following, 1):
-            if other.message.startswith("Traceback (most recent call last)"):
+            is_first = not begun and count == 1
+            is_header = other.message.startswith("Traceback (most recent call last)")
+            if is_header != is_first and not (is_first and other.message.startswith('  File "')):
                 return []
             if not other.message[:1].isspace() and EXCEPTION.match(other.message):
                 return following[:count]
@@ -124,6 +133,8 @@ class Reference:
 
     def _found(self, rule: Extractor, finding: Finding, node: str | None, rank: int | None, number: int) -> Found:
         fields = freeze({name: value and value[:MAX_FIELD] for name, value in finding.fields.items()})
+        if finding.node == NOWHERE:
+            return (rule.info.id, number, finding.symptom, fields, finding.device, None, finding.rank)
         node = self.names.resolve(finding.node) or node
         rank = finding.rank if finding.rank is not None else rank
         return (rule.info.id, number, finding.symptom, fields, finding.device, node, rank)

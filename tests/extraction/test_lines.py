@@ -124,6 +124,11 @@ SYSTEM = [
         "kern  :warn  : [    1.000000] WARNING: x",
         Line("WARNING: x", Moment(SECOND, 1, Basis.BOOT), SECOND, level="warning"),
     ),
+    ("2025-01-21T04:41:44Z EXT4-fs (md0): x", Line("EXT4-fs (md0): x", UTC_SECOND)),
+    (
+        "2025-01-21T04:41:44Z node-01 (sd-pam)[12]: x",
+        Line("x", UTC_SECOND, host="node-01", program="(sd-pam)", writer="node-01 (sd-pam)"),
+    ),
     ("Jan 21 04:41:44 kernel: mce: x", Line("mce: x", UTC_SECOND, program="kernel", writer="kernel")),
     ("Jan 21 04:41:44 systemd[1]: x", Line("x", UTC_SECOND, program="systemd", writer="systemd")),
     ("Jan 21 04:41:44 error: x", Line("error: x", UTC_SECOND)),

@@ -1,6 +1,8 @@
 """What schedulers record decides how the attempt ended, and is shown as sentences at its place in the document."""
 
+import contextlib
 import json
+import random
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,8 @@ from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.observation import Clock, Observation
 from attribution.contracts.vocabulary import Format, Source, Status, SubDomain, TerminalState
 from attribution.diagnosis.engine import diagnose
-from attribution.extraction.records import kubernetes, slurm
+from attribution.extraction.records import flight_recorder, kubernetes, slurm
+from attribution.extraction.records.told import Unreadable
 from attribution.extraction.ruleset import RuleSets
 
 from tests.extraction import records as r
@@ -434,3 +437,95 @@ def test_a_bundle_holds_records_under_any_name(shipped: RuleSets, tmp_path: Path
     assert got.terminal_state is T.TIMED_OUT
     assert [c.node for c in got.causes] == [None]
     assert "accounting" not in got.to_json().decode().replace("scheduler/accounting-2.json", "")
+
+
+# --- PyTorch's flight recorder --------------------------------------------------------------------------------------
+
+
+def dump(enqueued: int, completed: int, operation: str = "nccl:all_reduce", status: bool = True) -> str:
+    entries = [
+        {
+            "record_id": number,
+            "pg_id": 0,
+            "process_group": ["0", "default_pg"],
+            "collective_seq_id": number,
+            "profiling_name": operation if number == enqueued else "nccl:all_reduce",
+            "time_created_ns": (r.T0 + number) * 10**9,
+            "input_sizes": [[4, 256]],
+            "state": "completed" if number <= completed else "started",
+            "is_p2p": False,
+        }
+        for number in range(enqueued - 3, enqueued + 1)
+    ]
+    said = {"last_enqueued_collective": enqueued, "last_started_collective": enqueued}
+    whole = {"0": {**said, "last_completed_collective": completed}} if status else None
+    return json.dumps(
+        {"version": "2.5", "pg_config": {"0": {"desc": "default_pg"}}, "pg_status": whole, "entries": entries}
+    )
+
+
+def of_dumps(rules: RuleSets, folder: Path, dumps: dict[str, str]) -> Diagnosis:
+    (folder / "flight_recorder").mkdir()
+    for name, text in dumps.items():
+        (folder / "flight_recorder" / name).write_text(text)
+    with open_bundle(folder, None) as evidence:
+        return diagnose(evidence, rules)
+
+
+@pytest.mark.parametrize("status", [True, False])
+def test_the_rank_that_never_came_is_named(shipped: RuleSets, tmp_path: Path, status: bool) -> None:
+    dumps = {f"node-0{1 + rank // 2}.rank{rank}.json": dump(42, 41, status=status) for rank in (0, 1, 3)}
+    got = of_dumps(shipped, tmp_path, {**dumps, "node-02.rank2.json": dump(41, 41, status=status)})
+    assert (got.terminal_state, got.sub_domain) == (T.FAILED, SubDomain.INSUFFICIENT_EVIDENCE)
+    assert got.first_failure is not None
+    assert (got.first_failure.symptom, got.first_failure.node, got.first_failure.rank) == ("RANK_BEHIND", "node-02", 2)
+    shown = next(e for e in got.evidence if e.id == got.first_failure.evidence_id)
+    assert shown.text.endswith("group 0 (default_pg): last enqueued 41, last started 41, last completed 41")
+
+
+def test_the_rank_that_called_something_else_is_named(shipped: RuleSets, tmp_path: Path) -> None:
+    dumps = {f"node-01.rank{rank}.json": dump(42, 41) for rank in (0, 1, 3)}
+    got = of_dumps(shipped, tmp_path, {**dumps, "node-02.rank2.json": dump(42, 41, "nccl:broadcast")})
+    assert [(c.symptom, c.node, c.rank) for c in got.causes] == [("COLLECTIVE_MISMATCH", "node-02", 2)]
+
+
+def test_dumps_of_any_form_are_survived(shipped: RuleSets, tmp_path: Path) -> None:
+    odd = [{"collective_seq_id": 3, "process_group": [], "input_sizes": [["x"]], "state": {}}, {"pg_id": None}, {}]
+    body = json.dumps({"version": "2.5", "pg_status": {"0": 7, "1": {"last_enqueued_collective": "x"}}, "entries": odd})
+    got = of_dumps(shipped, tmp_path, {"node-01.rank0.json": body, "node-01.rank1.json": dump(42, 41)[:-9]})
+    told = {c.stream: c.status for c in got.coverage if c.source is Source.FLIGHT_RECORDER}
+    assert told["flight_recorder/node-01.rank1.json"] in {Status.ERROR, Status.PARTIAL}
+
+
+ODD: list[Any] = [None, True, 7, -1, 2**70, 1.5, "", "x y", "\r\n\0", [], [None], {}, {"a": {}}, [[]], "\ud800"]
+
+
+def spoilt(rng: random.Random, value: Any) -> Any:
+    """The value with something else in one place."""
+    if not isinstance(value, dict | list) or not value or rng.random() < 0.1:
+        return rng.choice(ODD)
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    place = rng.choice(sorted(copy)) if isinstance(copy, dict) else rng.randrange(len(copy))
+    copy[place] = spoilt(rng, copy[place])
+    return copy
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_spoilt_record_raises_anything_but_unreadable(seed: int) -> None:
+    rng = random.Random(seed)
+    jobs = json.loads(r.sacct(r.job_of_22(1, "FAILED", steps=CANCELLED), r.job_of_25(2, "REQUEUED", steps=CANCELLED)))
+    things = [thing for _, objects, *_ in OBJECTS for thing in objects]
+    recorded = json.loads(dump(42, 41))
+    for _ in range(400):
+        for tell, value in (
+            (slurm.jobs_of_json, jobs),
+            (kubernetes.objects_of, {"kind": "List", "items": rng.sample(things, 2)}),
+            (flight_recorder.status_of, recorded),
+        ):
+            with contextlib.suppress(Unreadable):
+                for told in tell(json.dumps(spoilt(rng, spoilt(rng, value))).encode()):
+                    assert "\n" not in told.text()
+        rows = r.table(r.row("812", "FAILED", "1:0"), r.row("812.0", "OUT_OF_MEMORY"))
+        at = rng.randrange(len(rows))
+        with contextlib.suppress(Unreadable):
+            list(slurm.jobs_of_rows((rows[:at] + rng.choice(["|", "\n", "\0", "x", ""]) + rows[at + 1 :]).encode()))

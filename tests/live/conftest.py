@@ -1,6 +1,9 @@
 """Real servers for the tests with the marker `live`, which run where `make test-live` asks for them."""
 
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,14 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
-    """A Slurm of four nodes, for all tests of the session."""
+def cluster(request: pytest.FixtureRequest) -> Iterator[SlurmCluster]:
+    """A Slurm of four nodes, for all tests of the session. What it wrote is kept if a test failed."""
     if why := SlurmCluster.why_not():
         pytest.skip(why)
-    folder: Path = tmp_path_factory.mktemp("slurm")
-    # munge refuses a socket in a folder that others may not enter.
-    for parent in (folder, *folder.parents[:3]):
-        parent.chmod(parent.stat().st_mode | 0o055)
+    # Not below pytest's own folder: that is closed to others, and munge refuses a socket that others cannot reach.
+    folder = Path(tempfile.mkdtemp(prefix="attribution-live-"))
     cluster = SlurmCluster(folder)
     try:
         cluster.start()
@@ -37,3 +38,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
     finally:
         cluster.stop()
         assert cluster.processes() == {}, "servers of the lab still run"
+    if request.session.testsfailed:
+        print(f"\nlogs of the servers, jobs and results are in {folder}", file=sys.__stderr__)
+    else:
+        shutil.rmtree(folder)

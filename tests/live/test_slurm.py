@@ -1,6 +1,7 @@
 """The Slurm connector on a real Slurm: what the recorded rows cannot show."""
 
 import os
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from attribution.blueprint.attempt import Attempt, Query
 from attribution.blueprint.connectors.base import ConnectorError
 from attribution.blueprint.connectors.context.slurm import SlurmContexts, SlurmSettings
+from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Status
 
 from lab.laboratory import ENDED
@@ -32,12 +34,12 @@ def found(connector: SlurmContexts, query: Query) -> Mapping[tuple[str, int], At
 
 
 def recorded(cluster: SlurmCluster, job: str, count: int = 1) -> Mapping[tuple[str, int], Attempt]:
-    """The attempts of a job once accounting knows how so many of them ended."""
+    """The attempts of a job once accounting knows how so many of them ended; until then it calls each `allocation`."""
     own = connector(cluster)
 
     def ended() -> bool:
-        attempts = found(own, Query(job=job))
-        return len(attempts) >= count and all(a.context.ended_at for a in attempts.values())
+        contexts = [a.context for a in found(own, Query(job=job)).values()]
+        return len(contexts) >= count and all(c.ended_at and c.name != "allocation" for c in contexts)
 
     assert wait_for(ended, SECS, 0.5), f"job {job} did not end"
     return found(own, Query(job=job))
@@ -89,10 +91,15 @@ def test_what_was_refused_and_what_never_became_eligible_is_found(cluster: Slurm
     with pytest.raises(LabError, match=r"[Nn]ode configuration is not available|[Mm]emory"):
         cluster.submit("--mem=900G", "--output=/dev/null", "--wrap=true")
     assert recorded(cluster, held)[(held, 1)].context.scheduler_state == "CANCELLED by 0"
-    own = found(connector(cluster), Query(start=before))
-    never = own[(held, 1)].context
+    never = found(connector(cluster), Query(start=before))[(held, 1)].context
     assert (never.started_at, never.nodes, never.exit_code) == (None, (), None)
-    refused = [a.context for a in own.values() if "900G" in (a.context.launch_command or "")]
+
+    def of_the_refused() -> list[ExecutionContext]:
+        contexts = [a.context for a in found(connector(cluster), Query(start=before)).values()]
+        return [context for context in contexts if "900G" in (context.launch_command or "")]
+
+    assert wait_for(lambda: bool(of_the_refused()), SECS, 0.5)
+    refused = of_the_refused()
     assert [(c.scheduler_state, c.started_at, c.nodes, c.exit_code) for c in refused] == [("FAILED", None, (), None)]
 
 
@@ -101,6 +108,7 @@ def test_a_requeued_job_has_an_attempt_for_each_execution(cluster: SlurmCluster)
     cluster.wait_state(job, frozenset({"RUNNING"}), SECS)
     cluster.run("scontrol", "requeue", job)
     cluster.wait_state(job, frozenset({"PENDING"}), SECS)
+    time.sleep(3)  # slurmd refuses a credential of the second in which it revoked one
     cluster.run("scontrol", "update", f"jobid={job}", "StartTime=now")
     attempts = recorded(cluster, job, 2)
     assert [a.context.scheduler_state for a in attempts.values()] == ["REQUEUED", "COMPLETED"]
@@ -141,7 +149,7 @@ def test_the_epilog_has_the_job_that_ended_diagnosed(cluster: SlurmCluster, tmp_
     hook.chmod(0o755)
     try:
         job = cluster.submit("--output=/dev/null", "--wrap=exit 7")
-        assert wait_for(lambda: log.exists() and f'"workload_id":"{job}"' in log.read_text(), SECS, 0.5)
+        assert wait_for(lambda: log.exists() and f'"workload_id":"{job}"' in log.read_text(), 2 * SECS, 0.5)
     finally:
         hook.unlink()
     assert cluster.state(job) in ENDED, "the epilog holds the job up"

@@ -93,7 +93,7 @@ def _lines(extraction: Extraction) -> dict[StreamKey, int]:
 
 
 def _outcome(refinement: Refinement, evidence: Evidence, sight: Sight, trace: Trace) -> tuple[TerminalState, Outcome]:
-    state = terminal_state(evidence.context, _speaking(refinement), refinement.active())
+    state = terminal_state(evidence.context, _speaking(refinement), refinement.active(), _explained(refinement))
     outcome = decide_outcome(state, refinement.roots(), refinement.active(), sight)
     trace.add("outcome", "terminal-state", FIRED, decision=state.value)
     trace.add("outcome", "outcome-mapping", FIRED, decision=outcome.sub_domain.value, reason=outcome.reason)
@@ -115,6 +115,12 @@ def _speaking(refinement: Refinement) -> tuple[Symptom, ...]:
         if by is None or by.type.terminal_state is not TerminalState.LAUNCH_FAILED:
             found.append(symptom)
     return tuple(found)
+
+
+def _explained(refinement: Refinement) -> tuple[Symptom, ...]:
+    """The effects that were set aside as consequences of a cause."""
+    demoted = ((refinement.symptoms[name], demotion.by) for name, demotion in sorted(refinement.demoted.items()))
+    return tuple(s for s, by in demoted if s.type.role is Role.EFFECT and by and by.type.role is Role.CAUSE)
 
 
 def _after(outcome: Outcome, state: TerminalState, refinement: Refinement, sight: Sight, trace: Trace) -> Outcome:

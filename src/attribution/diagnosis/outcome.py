@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from attribution.bundle.evidence import StreamKey
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Confidence, Role, Source, SubDomain, TerminalState
 from attribution.events.event import Event
-from attribution.events.moment import SECOND, Order
+from attribution.events.moment import SECOND, Basis, Order
 from attribution.events.symptom import ENDS_JOB, Symptom, symptom_order
 
 _SCHEDULER_STATES = {
@@ -46,10 +47,12 @@ _TAKEN_BY_SCHEDULER = (
 
 _FROM_EVIDENCE = (TerminalState.OUT_OF_MEMORY, TerminalState.LAUNCH_FAILED)
 
-_CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.RUNNING)
+_CLAIMS = (TerminalState.LAUNCH_FAILED, TerminalState.FAILED, TerminalState.RUNNING)
 """What a log that shows no end may still say, in the order in which it counts."""
 
 _MINUTE = 60 * SECOND
+_END_SLACK = 5 * SECOND
+"""How far the end that a scheduler records may lie before what ended the attempt is told elsewhere."""
 
 _LAST_LINES = 5
 """A log ends with what stands in so many last lines."""
@@ -61,24 +64,34 @@ STATES_WITHOUT_BLAME = frozenset({TerminalState.CANCELLED, TerminalState.TIMED_O
 def scheduler_state(context: ExecutionContext) -> TerminalState | None:
     """What the scheduler's own word for the end means, or None where it gave none that is known."""
     words = (context.scheduler_state or "").replace("+", "").split()
+    if words and words[0].upper() == "DEADLINE" and context.ended_at and not (context.started_at or context.nodes):
+        return TerminalState.LAUNCH_FAILED  # its deadline passed while it waited
     return _SCHEDULER_STATES.get(words[0].upper()) if words else None
 
 
-def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], active: Sequence[Symptom]) -> TerminalState:
-    """How the attempt ended, by the written order of precedence of the taxonomy."""
+def terminal_state(
+    context: ExecutionContext,
+    symptoms: Sequence[Symptom],
+    active: Sequence[Symptom],
+    explained: Sequence[Symptom] = (),
+) -> TerminalState:
+    """How the attempt ended, by the written order of precedence of the taxonomy.
+
+    `explained` are effects that a cause stands for: they are set aside, but what they tell of the end did happen.
+    """
     said = scheduler_state(context) or _recorded(symptoms)
     if said is TerminalState.COMPLETED and not context.exit_code and not context.signal:
         return said  # an attempt that the scheduler saw end well did so, whatever its logs say
     proven = {s.type.terminal_state for s in symptoms if s.type.terminal_state and _proves(s)}
     claimed = {s.type.terminal_state for s in symptoms if s.type.terminal_state}
-    own_failure = any(s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE for s in active if not _taken(s))
+    ending = [s for s in active if s.type.ends_job in ENDS_JOB[:2] and s.type.role is Role.CAUSE and not _taken(s)]
+    own = [s for s in ending if not _came_after(s, context.ended_at)]
     taken = [s for s in active if _taken(s)]
-    own_failure = own_failure or (bool(taken) and _trouble_before(taken, active) is not None)
+    swept_up = bool(own) or (bool(taken) and _trouble_before(taken, active) is not None)
     for state in _TAKEN_BY_SCHEDULER:
         if said is state or state in proven:
-            # A job that failed and was then swept up by the site's cancel is `failed`.
-            swept_up = state is TerminalState.CANCELLED and own_failure
-            return TerminalState.FAILED if swept_up else state
+            # A job that failed and was then swept up by the site's cancel is `failed`, or never started.
+            return _own_end(own) if swept_up and state is TerminalState.CANCELLED else state
     for state in _FROM_EVIDENCE:
         if said is state or state in proven:
             return state
@@ -88,7 +101,23 @@ def terminal_state(context: ExecutionContext, symptoms: Sequence[Symptom], activ
         return TerminalState.FAILED
     if context.exit_code == 0:
         return TerminalState.COMPLETED
-    return _from_logs(active, claimed, proven)
+    state = _from_logs(active, claimed, proven)
+    ended = any(s.type.ends_job in ENDS_JOB[:2] for s in explained)
+    return TerminalState.FAILED if ended and state in {TerminalState.UNKNOWN, *_CLAIMS} else state
+
+
+def _came_after(symptom: Symptom, ended: datetime | None) -> bool:
+    """Whether a symptom was provably first seen when the attempt had ended: what was found then did not end it."""
+    moment = symptom.first.moment
+    if ended is None or moment is None or moment.basis is not Basis.UTC:
+        return False
+    return moment.us > int(ended.timestamp()) * SECOND + _END_SLACK
+
+
+def _own_end(own: Sequence[Symptom]) -> TerminalState:
+    """How an attempt ended by its own failures: those that kept it from starting leave it without a start."""
+    never_began = bool(own) and all(s.type.terminal_state is TerminalState.LAUNCH_FAILED for s in own)
+    return TerminalState.LAUNCH_FAILED if never_began else TerminalState.FAILED
 
 
 def _recorded(symptoms: Sequence[Symptom]) -> TerminalState | None:

@@ -70,7 +70,7 @@ def report(
     covered = coverage(extraction, filtered.out_of_window)
     gaps = untestable(covered, evidence.context, catalog, refinement, extraction)
     attempt = attempt_window(evidence.context, extraction)
-    excluded, held_back = exclude_nodes(outcome, state, evidence, attempt, settings)
+    excluded, held_back = exclude_nodes(outcome, refinement, state, evidence, attempt, settings)
     if held_back:
         trace.add("report", "exclude-nodes", "abstained", reason=held_back)
     explained = explained_count(refinement)
@@ -152,7 +152,9 @@ def _cause(
 def _allowed(actions: Sequence[Action], gated: bool, excluded: bool) -> tuple[Action, ...]:
     """The actions that the evidence carries: nothing drastic where it is one of several, or only the job says so."""
     found = [a for a in actions if not (gated and a in GATED_ACTIONS)]
-    return tuple(a for a in found if a is not Action.RESTART_ELSEWHERE or excluded)
+    # `restart` means on the same nodes
+    other_way = Action.RESTART if excluded else Action.RESTART_ELSEWHERE
+    return tuple(a for a in found if a is not other_way)
 
 
 def _actions(outcome: Outcome, causes: Sequence[Cause], excluded: Sequence[str]) -> tuple[Action, ...]:
@@ -169,6 +171,7 @@ def _actions(outcome: Outcome, causes: Sequence[Cause], excluded: Sequence[str])
 
 def exclude_nodes(
     outcome: Outcome,
+    refinement: Refinement,
     state: TerminalState,
     evidence: Evidence,
     attempt: tuple[int, int] | None,
@@ -182,14 +185,19 @@ def exclude_nodes(
     listed = {node.name for node in evidence.context.nodes}
     found: set[str] = set()
     doubts: dict[str, str] = {}
+    followers = _followers(refinement)
     for symptom, confidence in outcome.causes:
-        if not symptom.type.node_scoped or symptom.node is None or confidence is Confidence.ONE_OF_SEVERAL:
+        if symptom.node is None or confidence is Confidence.ONE_OF_SEVERAL:
             continue
-        doubt = _doubt(symptom, guessed, listed, attempt, settings.margin_us)
-        if doubt is None:
-            found.add(symptom.node)
-        else:
-            doubts.setdefault(symptom.node, doubt)
+        # What a job tells of a fault may come first, and the system's own word for it follow.
+        alike = [f for f in followers.get(symptom.id, ()) if f.node == symptom.node and _one_kind(f, symptom)]
+        for told in (symptom, *alike):
+            if told.type.node_scoped and _names_node(told):
+                doubt = _doubt(told, guessed, listed, attempt, settings.margin_us)
+                if doubt is None:
+                    found.add(symptom.node)
+                elif told is symptom:
+                    doubts[symptom.node] = doubt
     if outcome.blames_nobody(state) and found:
         return (), f"an attempt that ended {state.value} excludes no node"
     limit = max(1, math.floor(len(evidence.context.nodes) * settings.exclude_share))
@@ -197,6 +205,32 @@ def exclude_nodes(
         return (), f"{len(found)} nodes carry the cause, more than {limit}: this looks systemic"
     held = "; ".join(f"{node}: {doubt}" for node, doubt in sorted(doubts.items()) if node not in found)
     return tuple(sorted(found)), held
+
+
+def _followers(refinement: Refinement) -> Mapping[str, Sequence[Symptom]]:
+    """Root id -> the faults of nodes that were set aside because of it, directly or through others."""
+    found: dict[str, list[Symptom]] = {}
+    for symptom in _listed(refinement):
+        if symptom.type.node_scoped and symptom.type.role is Role.CAUSE and symptom.id in refinement.demoted:
+            found.setdefault(_root_of(symptom, refinement).id, []).append(symptom)
+    return found
+
+
+def _names_node(symptom: Symptom) -> bool:
+    """Whether the node is that of the fault: a scheduler's line that names none only tells where its program ran."""
+    return symptom.type.sub_domain is not SubDomain.SCHEDULER or any(e.node != e.key.node for e in symptom.events)
+
+
+def _one_kind(a: Symptom, b: Symptom) -> bool:
+    return a.type.sub_domain is b.type.sub_domain
+
+
+def _root_of(symptom: Symptom, refinement: Refinement) -> Symptom:
+    seen = {symptom.id}
+    while (demotion := refinement.demoted.get(symptom.id)) and demotion.by and demotion.by.id not in seen:
+        symptom = demotion.by
+        seen.add(symptom.id)
+    return symptom
 
 
 def _doubt(
@@ -211,7 +245,8 @@ def _doubt(
     events = [event for event in events if event.trusted]
     if not events:
         return "the line was written under another program's or node's name"
-    events = [event for event in events if event.key not in guessed]
+    if symptom.type.sub_domain is not SubDomain.SCHEDULER:  # whose line names the node itself
+        events = [event for event in events if event.key not in guessed]
     if not events:
         return "whose log it is, is a guess; put it into a source folder under the node's name"
     if attempt is None:

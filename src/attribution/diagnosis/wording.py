@@ -8,7 +8,7 @@ from attribution.contracts.diagnosis import Untestable
 from attribution.contracts.vocabulary import Confidence, Role, SubDomain, TerminalState
 from attribution.diagnosis.outcome import Outcome
 from attribution.diagnosis.refinement import Refinement
-from attribution.events.symptom import Symptom
+from attribution.events.symptom import ENDS_JOB, Symptom
 from attribution.presentation import words
 
 _ENDINGS = {
@@ -57,7 +57,18 @@ def summary(state: TerminalState, outcome: Outcome, refinement: Refinement, expl
     where = f" on {words.listed(places)}" if places else ""
     echoes = sum(explained.get(symptom.id, 0) for symptom in kin)
     tail = f"; {words.counted(echoes, 'finding')} followed from it" if echoes else ""
-    return f"{ending}: {lead.type.meaning}{where}{tail}."
+    return f"{ending}: {lead.type.meaning}{where}{_led_to(lead, refinement)}{tail}."
+
+
+def _led_to(lead: Symptom, refinement: Refinement) -> str:
+    """What a cause brought about that would else be named itself; empty where there is none."""
+    for effect_id, edge in sorted(refinement.explained.by_effect.items()):
+        demotion = refinement.demoted.get(effect_id)
+        by_relation = demotion is not None and demotion.rule == edge.relation.info.id
+        is_cause = edge.effect.type.role is Role.CAUSE and edge.effect.type.ends_job in ENDS_JOB[:2]
+        if by_relation and is_cause and edge.cause.id == lead.id and edge.effect.type.meaning != lead.type.meaning:
+            return f", and so {edge.effect.type.meaning}"
+    return ""
 
 
 def why(symptom: Symptom, confidence: Confidence, outcome: Outcome, explained: int) -> str:

@@ -147,7 +147,8 @@ _LOUD_LEVEL = r"(?:TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _HOST = r"[A-Za-z0-9][\w.-]{0,252}"
 # A word is surely a host name if it has a digit, a dot or a hyphen; a prose word has none.
 _MARKED = r"(?=[A-Za-z]{0,63}[0-9.-])"
-_TAG = r"[A-Za-z_(][\w./@()+-]{0,127}"
+# `(sd-pam)[12]: ` is a program, the `(md0): ` of `EXT4-fs (md0): ` is none
+_TAG = r"(?:[A-Za-z_][\w./@()+-]{0,127}|\([\w.-]{1,64}\)(?=\[\d))"
 _QUOTED_PARAMETERS = r'(?: [^\s\]="]{1,32}="(?:[^"\\]|\\.){0,1024}"){0,32}'
 _AFTER_STAMP = {
     name: re.compile(pattern, re.ASCII)

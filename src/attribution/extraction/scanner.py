@@ -70,11 +70,14 @@ CONTEXT_LINES = 5
 """Lines kept before and after an event."""
 
 _CONTEXT_BYTES = 1500
+_TRACEBACK = "Traceback (most recent call last)"
 _TRACEBACK_LINES = 400
 _LOOKAHEAD_BYTES = 64 << 10
 _CLOCK_LINES = 200
 _RECORD = re.compile(rb'\{\s*"')
-_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?::|$)")
+_EXCEPTION = re.compile(r"^(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?:\(\w{1,80}\))?(?::|$)")
+_GUTTER = re.compile(r"^( {0,80})(?:\+ Exception Group |\| )Traceback \(most recent call last\)")
+"""How Python draws the tracebacks of a group of exceptions: each line of one stands behind a bar."""
 
 
 @dataclass(slots=True)
@@ -367,7 +370,10 @@ class _Scanner:
 
     def _join(self, window: Window, inner: tuple[_Spot, ...], spot: _Spot, rule: Extractor) -> tuple[_Spot, ...]:
         if rule.traceback:
-            return _up_to_exception(self._following(window, inner, spot, _TRACEBACK_LINES))
+            gutter = _GUTTER.match(spot.line.message)
+            bar = f"{gutter[1]}| " if gutter else ""
+            following = self._following(window, inner, spot, _TRACEBACK_LINES)
+            return _up_to_exception(following, bar, begun=_TRACEBACK in spot.line.message)
         if rule.follow_lines:
             following = self._following(window, inner, spot, rule.follow_lines * 4)
             return tuple(item for item, _ in zip(following, range(rule.follow_lines), strict=False))
@@ -570,13 +576,22 @@ def _read_up_to(text: bytes, start: int, end: int) -> int:
     return end if is_record else min(end, start + MAX_EXAMINED)
 
 
-def _up_to_exception(following: Iterator[_Spot]) -> tuple[_Spot, ...]:
-    """The lines of a traceback up to its exception line; none if it does not come."""
+def _up_to_exception(following: Iterator[_Spot], bar: str, *, begun: bool) -> tuple[_Spot, ...]:
+    """The lines of a traceback up to its exception line, freed of the bar before them; none if it does not come.
+
+    `begun` says that its header is behind; else it, or a frame of one without a header, is what comes first.
+    """
     found: list[_Spot] = []
     for spot in following:
+        if not spot.line.message.startswith(bar):
+            return ()
+        if bar:
+            spot = replace(spot, line=replace(spot.line, message=spot.line.message[len(bar) :]))
         found.append(spot)
         message = spot.line.message
-        if message.startswith("Traceback (most recent call last)"):
+        is_first = not begun and len(found) == 1
+        is_header = message.startswith(_TRACEBACK)
+        if is_header != is_first and not (is_first and message.startswith('  File "')):
             return ()
         if message and not message[0].isspace() and _EXCEPTION.match(message):
             return tuple(found)

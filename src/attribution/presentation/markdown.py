@@ -9,6 +9,7 @@ from attribution.presentation.answer import Answer, Block, decisive_words, place
 from attribution.presentation.columns import clip, clip_around, visible
 from attribution.presentation.facts import Fact, facts
 from attribution.presentation.groups import by_source, set_aside
+from attribution.presentation.records import message_of
 
 LINE_COLUMNS = 400
 """Columns of a raw line that are kept."""
@@ -59,7 +60,8 @@ def _lines(item: Evidence) -> list[str]:
     """The decisive line, pointed at, between the lines around it."""
     around = bool(item.before or item.after)
     shown = [f"  {clip(line, LINE_COLUMNS)}" for line in item.before]
-    shown.append(("> " if around else "") + clip_around(item.text, LINE_COLUMNS, decisive_words(item)))
+    decisive = decisive_words(item)
+    shown.append(("> " if around else "") + clip_around(message_of(item.text, decisive), LINE_COLUMNS, decisive))
     shown += [f"  {clip(line, LINE_COLUMNS)}" for line in item.after]
     return fenced(shown)
 

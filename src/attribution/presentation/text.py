@@ -11,6 +11,7 @@ from attribution.presentation.answer import Answer, Block, decisive_words, place
 from attribution.presentation.columns import clip, clip_around, clip_start, pad, spread, visible, width, wrap
 from attribution.presentation.details import Section, sections
 from attribution.presentation.facts import Fact, facts
+from attribution.presentation.records import message_of
 
 MIN_WIDTH = 40
 """Columns below which no line is made shorter."""
@@ -82,7 +83,8 @@ def _proof(block: Block, columns: int, verbose: bool) -> Iterator[Line]:
         yield from ((Look.GUTTER, line) for line in _arrow(item, columns))
         if verbose:
             yield from _around(item.before, columns)
-        yield Look.GUTTER, _RAW + clip_around(item.text, columns - len(_RAW), decisive_words(item))
+        decisive = decisive_words(item)
+        yield Look.GUTTER, _RAW + clip_around(message_of(item.text, decisive), columns - len(_RAW), decisive)
         if verbose:
             yield from _around(item.after, columns)
             if item.fields or item.samples or item.rule != block.rule:

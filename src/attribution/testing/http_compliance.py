@@ -30,7 +30,7 @@ class HttpCollectorCompliance(ABC):
     """The rules. `limits` of `connector` are to be obeyed: they keep the tests short and the answers small."""
 
     timeout_secs = 30.0
-    retry_secs = 1.5
+    retry_secs = 30.0
     answer_bytes = 4 << 20
     has_long_lines = True
     """Whether what the server sends can hold a line or a value of some MiB."""
@@ -265,6 +265,7 @@ class HttpCollectorCompliance(ABC):
             says_all(collector, self.attempt(), found)
             collector.close()
         assert all(o.reason == DEADLINE for o in found), "what was not had in time is not told so"
+        assert len(server.requests) == 1, "it waits to the end and asks again although it is halted"
 
     def test_it_stops_while_it_reads(self) -> None:
         """A halt ends an answer that is on its way."""

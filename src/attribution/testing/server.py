@@ -3,12 +3,14 @@
 import contextlib
 import gzip
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
@@ -60,10 +62,14 @@ Handler = Callable[[Request], Reply]
 
 
 class Server:
-    """Serves `handler` on a free port of loopback until the `with` block ends. `requests` are those that came."""
+    """Serves `handler` on a free port of loopback until the `with` block ends. `requests` are those that came.
 
-    def __init__(self, handler: Handler) -> None:
+    With `certificate`, files in PEM form of a certificate and its key, it speaks TLS.
+    """
+
+    def __init__(self, handler: Handler, certificate: tuple[Path, Path] | None = None) -> None:
         self.handler = handler
+        self._certificate = certificate
         self.requests: list[Request] = []
         self.sent_bytes = 0
         self._lock = threading.Lock()
@@ -71,6 +77,13 @@ class Server:
 
     def __enter__(self) -> Self:
         self._server = _Threads(("127.0.0.1", 0), _handler_of(self))
+        if self._certificate is not None:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(*self._certificate)
+            # The handshake belongs to the thread of its connection: a client that refuses us holds up nobody.
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_SECS,), daemon=True)
         self._thread.start()
         return self
@@ -87,7 +100,8 @@ class Server:
     @property
     def url(self) -> str:
         """The address of the server."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        scheme = "http" if self._certificate is None else "https"
+        return f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
 
     def _taken(self, request: Request) -> Reply:
         with self._lock:

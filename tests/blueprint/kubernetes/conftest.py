@@ -1,4 +1,4 @@
-"""A cluster that is reached both ways."""
+"""A cluster that is reached in both ways."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +10,12 @@ from attribution.testing import Server
 from tests.blueprint.kubernetes.double import TOKEN, Cluster, FakeKubectl, Reached
 
 
-@pytest.fixture(params=[pytest.param("kubectl", marks=pytest.mark.slow), "api"])
+@pytest.fixture
 def reached(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reached]:
-    """An empty cluster, through a fake `kubectl` and through its API."""
+    """An empty cluster through its API, or with `BOTH_WAYS` through a fake `kubectl` too."""
     cluster = Cluster()
     with Server(lambda asked: cluster(asked)) as server:
-        if request.param == "kubectl":
+        if getattr(request, "param", "api") == "kubectl":
             settings = {"kubectl": str(FakeKubectl(tmp_path / "bin", server.url).path)}
         else:
             token = tmp_path / "token"

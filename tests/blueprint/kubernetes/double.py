@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from attribution.testing import Reply, Request, Server
 
 Thing = dict[str, Any]
@@ -33,6 +35,8 @@ PLURALS = {
     "RayCluster": "rayclusters",
 }
 TOKEN = "a-token-of-the-test"
+BOTH_WAYS = pytest.mark.parametrize("reached", [pytest.param("kubectl", marks=pytest.mark.slow), "api"], indirect=True)
+"""What depends on how a cluster is asked. `kubectl` is a process for each request, so all else goes by the API."""
 
 
 @dataclass
@@ -198,37 +202,43 @@ def stamped(lines: Iterable[str], minute: int = 2) -> str:
 
 
 _KUBECTL = '''\
-#!{python}
-"""Asks the double as kubectl asks a server, and prints what kubectl prints."""
-import json, sys, urllib.error, urllib.request
+#!{python} -IS
+"""Asks the double as kubectl asks a server, and prints what kubectl prints. It starts fast: tests start it often."""
+import json, socket, sys
 arguments = sys.argv[1:]
 with open({calls!r}, "a") as calls:
     calls.write(json.dumps(arguments) + "\\n")
 path = arguments[arguments.index("--raw") + 1]
-body = sys.stdin.buffer.read() if "create" in arguments else None
-headers = {{"Authorization": "Bearer " + {token!r}, "Content-Type": "application/json"}}
+body = sys.stdin.buffer.read() if "create" in arguments else b""
+method = "POST" if "create" in arguments else "GET"
+head = "%s %s HTTP/1.1\\r\\nHost: x\\r\\nAuthorization: Bearer %s\\r\\n"
+head += "Connection: close\\r\\nContent-Length: %d\\r\\n\\r\\n"
 try:
-    with urllib.request.urlopen(urllib.request.Request({url!r} + path, body, headers)) as answer:
-        left = int(answer.headers.get("Content-Length", "0"))
-        while piece := answer.read1(65536):
-            left -= len(piece)
-            sys.stdout.buffer.write(piece)
-            sys.stdout.flush()
-        if left > 0:
-            sys.exit("error: unexpected EOF")
-except urllib.error.HTTPError as error:
-    status = json.loads(error.read())
-    if error.code == 401:
-        sys.exit("error: You must be logged in to the server (Unauthorized)")
-    reason = status["reason"]
-    if reason == "Forbidden" and "/log?" not in path:
-        print('{{"apiVersion": "v1", "items": [], "kind": "List", "metadata": {{"resourceVersion": ""}}}}')
-    words = "Error from server" + (" (%s)" % reason if reason else "") + ": " + status["message"]
-    sys.exit(words)
-except (urllib.error.URLError, ConnectionError):
+    server = socket.create_connection(({host!r}, {port}))
+except OSError:
     for n in range(5):
         sys.stderr.write('E0504 03:00:00.123456    77 memcache.go:265] "Unhandled Error" err="no group list"\\n')
     sys.exit("The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?")
+server.sendall((head % (method, path, {token!r}, len(body))).encode() + body)
+answer = server.makefile("rb")
+code = int(answer.readline().split()[1])
+left = 0
+while (line := answer.readline().strip()):
+    if line.lower().startswith(b"content-length:"):
+        left = int(line.split(b":")[1])
+if 200 <= code < 300:
+    while piece := answer.read1(65536):
+        left -= len(piece)
+        sys.stdout.buffer.write(piece)
+        sys.stdout.flush()
+    sys.exit("error: unexpected EOF" if left > 0 else 0)
+status = json.loads(answer.read())
+if code == 401:
+    sys.exit("error: You must be logged in to the server (Unauthorized)")
+reason = status["reason"]
+if reason == "Forbidden" and "/log?" not in path:
+    print('{{"apiVersion": "v1", "items": [], "kind": "List", "metadata": {{"resourceVersion": ""}}}}')
+sys.exit("Error from server" + (" (%s)" % reason if reason else "") + ": " + status["message"])
 '''
 
 
@@ -239,7 +249,9 @@ class FakeKubectl:
         folder.mkdir(parents=True, exist_ok=True)
         self._calls = folder / "calls.jsonl"
         self.path = folder / "kubectl"
-        self.path.write_text(_KUBECTL.format(python=sys.executable, calls=str(self._calls), token=token, url=url))
+        host, _, port = url.removeprefix("http://").partition(":")
+        filled = _KUBECTL.format(python=sys.executable, calls=str(self._calls), token=token, host=host, port=int(port))
+        self.path.write_text(filled)
         self.path.chmod(0o755)
 
     @property

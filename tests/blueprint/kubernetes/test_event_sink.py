@@ -11,7 +11,7 @@ from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import TerminalState
 from attribution.testing import Reply
 
-from tests.blueprint.kubernetes.double import Reached, status
+from tests.blueprint.kubernetes.double import BOTH_WAYS, Reached, status
 from tests.blueprint.kubernetes.things import SPACE, uid
 from tests.blueprint.results import SNAPSHOT, result
 
@@ -33,6 +33,7 @@ def write(reached: Reached, found: AttributionBlueprintResult, **changes: Any) -
         own.write(found, lambda: SNAPSHOT)
 
 
+@BOTH_WAYS
 def test_an_event_about_the_job(reached: Reached) -> None:
     write(reached, of_job(), dashboard_url="https://pages.example/")
     (event,) = reached.cluster.created
@@ -49,6 +50,7 @@ def test_an_event_about_the_job(reached: Reached) -> None:
     assert " | https://pages.example/attempts/" in event["message"]
 
 
+@BOTH_WAYS
 def test_the_same_result_adds_no_event_and_another_one_does(reached: Reached) -> None:
     write(reached, of_job())
     write(reached, of_job())
@@ -77,6 +79,7 @@ def test_results_of_other_schedulers_are_none_of_its_business(reached: Reached) 
     assert reached.cluster.created == []
 
 
+@BOTH_WAYS
 def test_a_missing_right_is_told_with_its_remedy(reached: Reached) -> None:
     with closing(sink(reached)) as own:
         assert own.check().startswith("may write events through")
@@ -87,6 +90,7 @@ def test_a_missing_right_is_told_with_its_remedy(reached: Reached) -> None:
             own.write(of_job(), lambda: SNAPSHOT)
 
 
+@BOTH_WAYS
 def test_a_server_that_is_busy_is_asked_again_later_and_one_that_refuses_is_not(reached: Reached) -> None:
     reached.server.handler = lambda request: status(429, "TooManyRequests", "slow down")
     with pytest.raises(SinkBusy, match="slow down"):
@@ -96,6 +100,7 @@ def test_a_server_that_is_busy_is_asked_again_later_and_one_that_refuses_is_not(
         write(reached, of_job())
 
 
+@BOTH_WAYS
 def test_a_token_that_the_cluster_does_not_know(reached: Reached) -> None:
     reached.server.handler = lambda request: Reply(401, '{"kind": "Status", "reason": "Unauthorized", "message": "no"}')
     with pytest.raises(ConnectorError, match="give credentials that the cluster knows"):

@@ -14,7 +14,7 @@ from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Format, Scheduler, Source, Status
 from attribution.testing import Reply, context_connector_complies
 
-from tests.blueprint.kubernetes.double import Cluster, Reached, Thing
+from tests.blueprint.kubernetes.double import BOTH_WAYS, Cluster, Reached, Thing
 from tests.blueprint.kubernetes.things import (
     SPACE,
     admitted,
@@ -68,12 +68,14 @@ def oom(cluster: Cluster) -> None:
     cluster.add(event(node("node-02"), 2, "OOMKilling", "Memory cgroup out of memory: Killed process 7", 600))
 
 
+@BOTH_WAYS
 def test_it_complies(reached: Reached) -> None:
     oom(reached.cluster)
     (attempt,) = context_connector_complies(kueue(reached))
     assert attempt.context.name == "train"
 
 
+@BOTH_WAYS
 def test_a_failed_job_with_all_that_is_known_of_it(reached: Reached) -> None:
     oom(reached.cluster)
     context = only(reached)
@@ -144,6 +146,7 @@ def test_an_event_of_a_newer_reporter_has_a_series(reached: Reached) -> None:
     assert [item["reason"] for item in json.loads(events.body)["items"]] == ["Stalled"]
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize(
     ("denied", "stream", "words"),
     [
@@ -278,6 +281,18 @@ def test_repeated_evictions_of_one_event_are_told_apart_as_far_as_their_times_ar
         (1, _instant(at(300))),
         (4, _instant(at(900))),
     ]
+
+
+def test_evictions_of_several_reasons_whose_order_is_not_known(reached: Reached) -> None:
+    own = job()
+    stats = {"evictions": [{"reason": "PodsReadyTimeout", "count": 3}, {"reason": "Preempted", "count": 1}]}
+    queued = workload(own, 21, *evicted("Preempted", PREEMPTED, 900), schedulingStats=stats)
+    reached.cluster.add(own, queued)
+    reached.cluster.add(event(queued, 1, "EvictedDueToPodsReadyTimeout", "Exceeded", 300, 600, count=3))
+    reached.cluster.add(event(queued, 2, "EvictedDueToPreempted", PREEMPTED, 900))
+    context = only(reached)
+    assert (context.attempt, context.scheduler_state, context.ended_at) == (4, "Preempted", _instant(at(900)))
+    assert context.partial and "3 earlier attempts are only counted" in context.partial
 
 
 def test_a_workload_that_waits_counts_only_when_it_is_asked_for(reached: Reached) -> None:
@@ -504,6 +519,7 @@ def test_a_label_without_a_value_is_refused() -> None:
 # --- lists, rights and failures ---------------------------------------------------------------------------------------
 
 
+@BOTH_WAYS
 def test_lists_are_read_by_pages_and_go_on_when_they_expire(reached: Reached) -> None:
     reached.cluster.add(*(failed_job(f"job-{n:02d}", n) for n in range(1, 24)))
     reached.cluster.ages = 2
@@ -511,6 +527,7 @@ def test_lists_are_read_by_pages_and_go_on_when_they_expire(reached: Reached) ->
     assert reached.cluster.ages == 0
 
 
+@BOTH_WAYS
 def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_found(reached: Reached) -> None:
     oom(reached.cluster)
     reached.cluster.denied = {"list rayjobs"}
@@ -521,6 +538,7 @@ def test_a_kind_that_may_not_be_listed_is_told_and_the_others_are_found(reached:
     assert isinstance(attempt, Attempt)
 
 
+@BOTH_WAYS
 def test_nothing_may_be_listed(reached: Reached) -> None:
     oom(reached.cluster)
     plurals = "workloads jobs jobsets pytorchjobs trainjobs rayjobs rayclusters pods"
@@ -529,12 +547,14 @@ def test_nothing_may_be_listed(reached: Reached) -> None:
         list(connector.discover(Query()))
 
 
+@BOTH_WAYS
 def test_a_cluster_without_kueue_has_jobs_all_the_same(reached: Reached) -> None:
     reached.cluster.groups = {"batch": ["v1"]}
     reached.cluster.add(failed_job())
     assert only(reached).scheduler is Scheduler.KUBERNETES
 
 
+@BOTH_WAYS
 def test_check_names_every_right_that_is_missing(reached: Reached) -> None:
     oom(reached.cluster)
     with closing(kueue(reached)) as connector:
@@ -544,6 +564,7 @@ def test_check_names_every_right_that_is_missing(reached: Reached) -> None:
             connector.check()
 
 
+@BOTH_WAYS
 def test_an_answer_that_is_too_large_or_no_list_is_told(reached: Reached) -> None:
     reached.cluster.add(*(failed_job(f"job-{n}", n) for n in range(1, 9)))
     with closing(kueue(reached, answer_bytes=2000)) as connector, pytest.raises(ConnectorError, match="page_objects"):

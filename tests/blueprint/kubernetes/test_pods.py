@@ -14,7 +14,7 @@ from attribution.contracts.plan import CollectionPlan
 from attribution.contracts.vocabulary import Source, Status
 from attribution.testing import Reply, collected, collector_complies
 
-from tests.blueprint.kubernetes.double import Reached, Thing, stamped, status
+from tests.blueprint.kubernetes.double import BOTH_WAYS, Reached, Thing, stamped, status
 from tests.blueprint.kubernetes.things import SPACE, at, container, ended, failed_job, pod, uid
 
 PLAN = CollectionPlan(catalog_digest="d")
@@ -47,6 +47,7 @@ def lines(reached: Reached, *text: str, **changes: Any) -> None:
 NODE = {"name": "node-01", "aliases": ("train-0-0000b",)}
 
 
+@BOTH_WAYS
 def test_it_complies(reached: Reached) -> None:
     lines(reached, "step 1", "RuntimeError: boom")
     found = collector_complies(pods(reached), attempt(NODE), PLAN)
@@ -56,6 +57,7 @@ def test_it_complies(reached: Reached) -> None:
     assert piece.body == "2026-05-04T03:02:00.000000000Z step 1\n2026-05-04T03:02:01.000000001Z RuntimeError: boom\n"
 
 
+@BOTH_WAYS
 def test_all_containers_and_the_runs_before_their_restarts(reached: Reached) -> None:
     own = failed_job(pods=1)
     held = pod(own, 0, 11)
@@ -80,6 +82,7 @@ def test_all_containers_and_the_runs_before_their_restarts(reached: Reached) -> 
     assert {item.stream.partition("/")[2] for item in told(reached, containers=("sidecar",))} == {"sidecar"}
 
 
+@BOTH_WAYS
 def test_only_the_window_of_the_attempt(reached: Reached) -> None:
     lines(reached)
     log = stamped(["too early"], 0).replace("03:00", "02:00") + stamped(["within"], 2) + stamped(["too late"], 40)
@@ -110,6 +113,7 @@ def test_a_line_without_end_is_cut(reached: Reached) -> None:
     assert max(len(item.body) for item in found) <= 1024
 
 
+@BOTH_WAYS
 def test_of_a_log_that_is_too_large_the_start_and_the_end_are_read(reached: Reached) -> None:
     lines(reached, *(f"{n:05d} {'x' * 60}" for n in range(1000)))
     held = reached.cluster.logs["train-0-0000b/trainer"]
@@ -134,6 +138,7 @@ def test_start_and_end_that_meet_are_the_whole_log(reached: Reached) -> None:
     assert {item.status for item in found} == {Status.OK}
 
 
+@BOTH_WAYS
 def test_bytes_that_are_no_text_are_replaced(reached: Reached) -> None:
     lines(reached)
     raw = b"2026-05-04T03:02:00.000000000Z \xff\x00\x1b[31m\x0c\xe2\x80\xa8x\n2026-05-04T03:02:00.000000001Z y\n"
@@ -142,6 +147,7 @@ def test_bytes_that_are_no_text_are_replaced(reached: Reached) -> None:
     assert piece.body == raw.decode("utf-8", "replace")
 
 
+@BOTH_WAYS
 def test_many_logs_are_read_at_once_and_come_in_order(reached: Reached) -> None:
     own = failed_job(pods=12)
     for index in range(12):
@@ -177,23 +183,27 @@ def refusal(reached: Reached, code: int, reason: str, words: str, **changes: Any
     return found
 
 
+@BOTH_WAYS
 def test_a_container_that_waits(reached: Reached) -> None:
     words = 'container "trainer" in pod "train-0-0000b" is waiting to start: trying and failing to pull image'
     found = refusal(reached, 400, "BadRequest", words)
     assert (found.status, found.reason) == (Status.EMPTY, words)
 
 
+@BOTH_WAYS
 def test_a_kubelet_that_is_gone(reached: Reached) -> None:
     words = 'Get "https://10.0.0.1:10250/containerLogs/team-a/x/trainer": dial tcp 10.0.0.1:10250: connect: refused'
     found = refusal(reached, 500, "", words)
     assert found.status is Status.ERROR and (found.reason or "").startswith("the node's kubelet, which keeps the log")
 
 
+@BOTH_WAYS
 def test_a_pod_that_is_deleted_meanwhile(reached: Reached) -> None:
     found = refusal(reached, 404, "NotFound", 'pods "train-0-0000b" not found')
     assert (found.status, found.reason) == (Status.ERROR, "the pod is gone, and its log with it")
 
 
+@BOTH_WAYS
 def test_a_missing_right(reached: Reached) -> None:
     lines(reached, "x")
     reached.cluster.denied = {"get pods/log"}
@@ -201,6 +211,7 @@ def test_a_missing_right(reached: Reached) -> None:
     assert found.status is Status.ERROR and "grant that right" in (found.reason or "")
 
 
+@BOTH_WAYS
 def test_pods_that_may_not_be_listed(reached: Reached) -> None:
     lines(reached, "x")
     reached.cluster.denied = {"list pods"}
@@ -223,6 +234,20 @@ def test_a_pod_that_was_never_placed(reached: Reached) -> None:
     reached.cluster.add(own, pod(own, 0, 11, None, "Pending"))
     (found,) = told(reached)
     assert (found.status, found.node) == (Status.EMPTY, None) and "never placed" in (found.reason or "")
+
+
+def test_a_pod_that_was_never_placed_beside_one_that_was(reached: Reached) -> None:
+    """Nodes are known by their pods, and it has none; one of a later attempt is not told of."""
+    lines(reached, "x")
+    (own,) = [thing for thing in reached.cluster.objects if thing["kind"] == "Job"]
+    younger = pod(own, 2, 13, None, "Pending")
+    younger["metadata"]["creationTimestamp"] = at(700)
+    reached.cluster.add(pod(own, 1, 12, None, "Pending"), younger)
+    found = told(reached, attempt(NODE))
+    assert sorted((item.stream, item.status) for item in found) == [
+        ("train-0-0000b/trainer", Status.OK),
+        ("train-1-0000c/trainer", Status.EMPTY),
+    ]
 
 
 def test_a_container_that_printed_nothing(reached: Reached) -> None:
@@ -248,6 +273,7 @@ def test_pods_of_a_later_attempt_are_not_read(reached: Reached) -> None:
     assert (other.node, other.body) == ("node-01", "")
 
 
+@BOTH_WAYS
 def test_a_log_that_breaks_off_keeps_what_came(reached: Reached) -> None:
     text = stamped(f"line {n}" for n in range(50))
     lines(reached)
@@ -259,6 +285,7 @@ def test_a_log_that_breaks_off_keeps_what_came(reached: Reached) -> None:
     assert found[-1].status is Status.PARTIAL and (found[-1].reason or "").startswith("broke off")
 
 
+@BOTH_WAYS
 def test_a_log_that_never_ends_stops_at_its_limit(reached: Reached) -> None:
     lines(reached)
     reached.cluster.logs["train-0-0000b/trainer"] = Reply(body=stamped(["x" * 500]), endless=True)
@@ -269,6 +296,7 @@ def test_a_log_that_never_ends_stops_at_its_limit(reached: Reached) -> None:
     assert seen[-1].status is Status.PARTIAL and seen[-1].reason == "deadline" and len(seen) < 10
 
 
+@BOTH_WAYS
 def test_a_server_that_does_not_answer(reached: Reached) -> None:
     lines(reached)
     reached.cluster.logs["train-0-0000b/trainer"] = Reply(wait_secs=20.0, body=stamped(["x"]), endless=True)
@@ -295,6 +323,7 @@ def test_a_selector_with_an_unknown_place_is_refused() -> None:
         KubernetesPodsSettings(selector="run={job}")
 
 
+@BOTH_WAYS
 def test_check_names_the_right_that_is_missing(reached: Reached) -> None:
     lines(reached, "x")
     with closing(pods(reached)) as connector:

@@ -15,7 +15,7 @@ from attribution.blueprint.connectors.kubernetes.kubectl import Kubectl
 from attribution.blueprint.connectors.kubernetes.resources import JOB, POD
 from attribution.testing import CommandAnswer, FakeCommand, Reply, Server, faulty
 
-from tests.blueprint.kubernetes.double import TOKEN, Cluster, FakeKubectl, Reached, status
+from tests.blueprint.kubernetes.double import BOTH_WAYS, TOKEN, Cluster, FakeKubectl, Reached, status
 
 EMPTY_LIST = '{"apiVersion": "v1", "items": [], "kind": "List", "metadata": {"resourceVersion": ""}}\n'
 NOISE = (
@@ -213,6 +213,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
         assert raised.value.why is Why.UNAVAILABLE
 
 
+@BOTH_WAYS
 def test_a_server_that_drips_is_given_up(reached: Reached) -> None:
     reached.server.handler = lambda request: Reply(body="{}" + " " * 500, drip_secs=0.1)
     client = connect(KubernetesAccess(**{**reached.settings, "timeout_secs": 1.0}))

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -48,13 +49,16 @@ def run_epilog(tmp_path: Path, program: str, asks: bool = True, **environ: str) 
         "ATTRIBUTION_EPILOG_SETTLE_SECS": "0",
         **environ,
     }
-    ended = subprocess.run([EPILOG], env=env, timeout=20, capture_output=True, check=False)
+    started = subprocess.Popen([EPILOG], env=env, stdin=subprocess.DEVNULL, start_new_session=True)
+    code = started.wait(60)
+    with suppress(ProcessLookupError):
+        os.killpg(started.pid, 9)  # as Slurm does when an epilog has ended
     called = tmp_path / "called"
     for _ in range(200 if asks else 10):
         if called.exists() and called.read_text().endswith("\n"):
-            return ended.returncode, called.read_text().split()
+            return code, called.read_text().split()
         time.sleep(0.05)
-    return ended.returncode, []
+    return code, []
 
 
 CALL = '#!/bin/sh\nprintf "%s\\n" "$*" > "$CALLED"\n'
@@ -66,6 +70,15 @@ def test_the_epilog_asks_for_its_job_within_a_deadline(tmp_path: Path) -> None:
         0,
         ["run", "--config", "/etc/b.yaml", "--job", "81234", "--deadline-secs", "60"],
     )
+
+
+def test_a_diagnosis_that_begins_slowly_outlives_the_epilog(tmp_path: Path) -> None:
+    """Whatever is still in the process group of an epilog that ended is killed."""
+    (tmp_path / "bin").mkdir()
+    slow = tmp_path / "bin" / "setsid"
+    slow.write_text('#!/bin/sh\nsleep 1\nexec /usr/bin/setsid "$@"\n')
+    slow.chmod(0o755)
+    assert run_epilog(tmp_path, CALL, SLURM_JOB_ID="81234")[1][4] == "81234"
 
 
 def test_the_epilog_names_a_task_of_an_array_by_the_array(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ class KubernetesServer:
         self.folder = folder
         self.logs = folder / "podlogs"
         self._program = program
+        self._started: list[subprocess.Popen[bytes]] = []
         self._api, self._etcd, self._peer, self.kubelet_port = _free_ports(4)
 
     @property
@@ -88,6 +89,8 @@ class KubernetesServer:
         """End all of them, each by the id in its own file."""
         for name in ("apiserver", "kubelet", "etcd"):
             end(pid_of(self.folder / f"{name}.pid"))
+        for process in self._started:
+            process.wait()
 
     def stop_kubelet(self) -> None:
         """End the kubelet, as a node does that is lost."""
@@ -154,6 +157,7 @@ class KubernetesServer:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
+        self._started.append(process)
         (self.folder / f"{name}.pid").write_text(str(process.pid))
 
     def _is_ready(self) -> bool:

@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from urllib.parse import urlencode
 
 import httpx
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 import attribution
 from attribution.blueprint.attempt import Attempt
@@ -39,6 +39,7 @@ CLOCK_TOLERANCE_SECS = 60.0
 
 _LONGEST_SLEEP_SECS = 0.2
 _LOST_IN_A_ROW = 3
+_NO_SUCH_METHOD = 405
 _KEPT_HEADERS = ("retry-after", "content-type", "location")
 _SHOWN_WORDS = 300
 
@@ -48,6 +49,9 @@ class HttpSettings(Strict):
 
     url: Address = Field(description="address of the server, such as https://logs.example:3100")
     token: Secret | None = Field(default=None, description="bearer token")
+    fresh_token_file: Path | None = Field(
+        default=None, description="file with a bearer token that is read for each call, as it is renewed by others"
+    )
     username: str | None = Field(default=None, description="user of basic authentication")
     password: Secret | None = Field(default=None, description="password of basic authentication")
     ca_file: Path | None = Field(default=None, description="certificates that sign the server's, in PEM form")
@@ -66,11 +70,31 @@ class HttpSettings(Strict):
 
     @model_validator(mode="after")
     def _one_way_in(self) -> "HttpSettings":
-        if self.token is not None and self.username is not None:
-            raise ValueError("has both `token` and `username`; a server takes one of them")
+        given = {"token": self.token, "fresh_token_file": self.fresh_token_file, "username": self.username}
+        named = [f"`{name}`" for name, value in given.items() if value is not None]
+        if len(named) > 1:
+            raise ValueError(f"has both {named[0]} and {named[1]}; a server takes one of them")
         if (self.username is None) != (self.password is None):
             raise ValueError("has one of `username` and `password`; basic authentication takes both")
         return self
+
+    @field_validator("token")
+    @classmethod
+    def _may_be_sent(cls, value: Secret | None) -> Secret | None:
+        if value is not None:
+            in_header(value.get_secret_value())
+        return value
+
+
+def in_header(value: str) -> str:
+    """The value, which may stand in a header. ValueError if it may not."""
+    if not (value.isascii() and value.isprintable() and value.strip() == value):
+        raise ValueError("holds characters that no header may hold")
+    return value
+
+
+Header = Annotated[str, AfterValidator(in_header)]
+"""A setting that is sent in a header."""
 
 
 class Why(StrEnum):
@@ -156,8 +180,9 @@ class HttpSource:
         self._client: httpx.Client | None = None
 
     def open(self) -> None:
-        """Read the certificates. Raises ConnectorError if they cannot be."""
+        """Read the certificates and the token that is renewed. Raises ConnectorError if they cannot be."""
         self._connected()
+        _fresh(self.settings.fresh_token_file)
 
     def close(self) -> None:
         """Give up the connections."""
@@ -172,8 +197,16 @@ class HttpSource:
         return self._answer(_Try("GET", f"{self.settings.url}{path}{query}", None, halted, effort))
 
     def post(self, path: str, form: Mapping[str, str], halted: Halted, effort: Effort) -> Answer:
-        """The answer to a question that is too long for an address, sent as a form. Raises Refused, HaltedError."""
-        return self._answer(_Try("POST", f"{self.settings.url}{path}", urlencode(form).encode(), halted, effort))
+        """The answer to a question that may be too long for an address, sent as a form. Raises Refused, HaltedError.
+
+        A gateway that allows no POST is asked by GET.
+        """
+        try:
+            return self._answer(_Try("POST", f"{self.settings.url}{path}", urlencode(form).encode(), halted, effort))
+        except Refused as error:
+            if error.status != _NO_SUCH_METHOD:
+                raise
+        return self.get(path, form, halted, effort)
 
     def _connected(self) -> httpx.Client:
         with self._lock:
@@ -196,10 +229,9 @@ class HttpSource:
         tried = send(
             lambda: self._once(one),
             Retries(times=1_000_000, total_secs=patience, longest_wait_secs=10.0),
-            lambda secs: _sleep(secs, one.halted),
+            lambda secs: _sleep_before_retry(secs, one),
             PASSING,
         )
-        one.effort.retries += tried.tries - 1
         if tried.response is None:
             raise self._given_up(tried.error, tried.tries)
         response = tried.response
@@ -211,10 +243,11 @@ class HttpSource:
         """One try. The whole answer is in the response, decompressed."""
         if one.halted():
             raise HaltedError
-        form = {"Content-Type": "application/x-www-form-urlencoded"} if one.body is not None else {}
+        headers = {"Content-Type": "application/x-www-form-urlencoded"} if one.body is not None else {}
+        headers |= _fresh(self.settings.fresh_token_file)
         start, held = time.monotonic(), bytearray()
         try:
-            with self._connected().stream(one.method, one.url, content=one.body, headers=form) as response:
+            with self._connected().stream(one.method, one.url, content=one.body, headers=headers) as response:
                 _note_clock(response, one.effort)
                 for chunk in response.iter_bytes():
                     held += chunk
@@ -226,10 +259,12 @@ class HttpSource:
                         raise httpx.ReadTimeout("the answer did not end in time")
         except httpx.DecodingError as error:
             raise Refused(Why.UNREADABLE, f"sent what cannot be decompressed: {_words(str(error))}") from None
-        except (httpx.InvalidURL, UnicodeError) as error:
+        except httpx.InvalidURL as error:
             raise Refused(Why.WRONG, f"has an address that cannot be used: {_words(str(error))}") from None
-        except ValueError as error:  # a header that is no header
-            raise Refused(Why.WRONG, f"cannot be asked: {_words(str(error))}") from None
+        except (httpx.LocalProtocolError, ValueError):  # its words hold the header, which may be a secret
+            raise Refused(
+                Why.WRONG, "cannot be asked: a token, a user or a header holds characters that none may"
+            ) from None
         kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
         return httpx.Response(response.status_code, headers=kept, content=bytes(held))
 
@@ -253,6 +288,19 @@ class HttpSource:
         return Refused(Why.WRONG, f"answered {status}{_said(text)}", status, text)
 
 
+def _fresh(file: Path | None) -> dict[str, str]:
+    """The header with the token that a file holds now. ConnectorError if it holds none that can be sent."""
+    if file is None:
+        return {}
+    try:
+        token = file.read_text(encoding="utf-8").strip()
+        return {"Authorization": f"Bearer {in_header(token)}"} if token else {}
+    except OSError as error:
+        raise ConnectorError(f"cannot read the token of {file}: {error.strerror or error}") from None
+    except ValueError:
+        raise ConnectorError(f"cannot use the token of {file}: it holds characters that no header may hold") from None
+
+
 def _certificates(file: Path) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=str(file))
@@ -261,12 +309,13 @@ def _certificates(file: Path) -> ssl.SSLContext:
         raise ConnectorError(f"cannot read the certificates of {file}: {why}") from None
 
 
-def _sleep(secs: float, halted: Halted) -> None:
+def _sleep_before_retry(secs: float, one: _Try) -> None:
     until = time.monotonic() + secs
     while (left := until - time.monotonic()) > 0:
-        if halted():
+        if one.halted():
             raise HaltedError
         time.sleep(min(left, _LONGEST_SLEEP_SECS))
+    one.effort.retries += 1
 
 
 def _note_clock(response: httpx.Response, effort: Effort) -> None:

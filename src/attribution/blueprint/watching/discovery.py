@@ -94,12 +94,7 @@ class Discovery:
     def _ask(self, asked: _Asked, seen: dict[str, str], stopped: threading.Event) -> str:
         """How asking one connector went: ok or failed. Its mark moves only if it went well to the end."""
         begun = self._now()
-        try:
-            asked.connector.observe(Keepsakes(self._backlog.store, asked.owner))
-        except ConnectorError as error:
-            self._tell(asked.name, words(error))
-        except Exception as error:  # a connector that fails never stops the watcher
-            self._tell(asked.name, f"observing failed: {words(error)}")
+        self._observe(asked)
         try:
             for batch in self._batches(asked, begun, seen):
                 self._note(batch)
@@ -115,6 +110,18 @@ class Discovery:
         self._meters.last_round.labels(asked.name).set(begun.timestamp())
         self._recovered(asked.name)
         return "ok"
+
+    def _observe(self, asked: _Asked) -> None:
+        """Let a connector look at what lives; one that cannot is told, and asked for attempts all the same."""
+        place = f"{asked.name}, looking at what lives"
+        try:
+            asked.connector.observe(Keepsakes(self._backlog.store, asked.owner))
+        except ConnectorError as error:
+            self._tell(place, words(error))
+        except Exception as error:  # a connector that fails never stops the watcher
+            self._tell(place, f"failed: {words(error)}")
+        else:
+            self._recovered(place)
 
     def _query(self, asked: _Asked, now: datetime) -> Query:
         """What ran since the connector was last asked, and some before for records that come late."""

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 
-from attribution.blueprint.watching.logs import logger
+from attribution.blueprint.watching.logs import logger, words
 from attribution.blueprint.watching.meters import Meters
-from attribution.contracts.errors import AttributionError
 
 Renew = Callable[[Sequence[str], datetime, float], set[str]]
 
@@ -47,8 +46,8 @@ class Keeper:
             return
         try:
             lost = held - self._renew(sorted(held), self._now(), self._lease_secs)
-        except AttributionError as error:
-            logger().warning("leases not renewed", reason=str(error))
+        except Exception as error:  # a keeper that ends would lose everything that is being worked on
+            logger().warning("leases not renewed", reason=words(error))
             return
         with self._lock:
             lost &= self._held  # what ended meanwhile is not lost

@@ -38,8 +38,7 @@ class Sending:
         self._meters = meters
         self._keeper = keeper
         self._now = now
-        self._lock = threading.Lock()
-        self._current: Delivery | None = None
+        self._busy = threading.Event()
 
     def step(self) -> bool:
         """Offer the sink one result, if there is one. Whether there was. Raises StoreUnavailable, BrokenPipeError."""
@@ -51,27 +50,18 @@ class Sending:
             return True
         if delivery is None:
             return False
-        with self._lock:
-            self._current = delivery
+        self._busy.set()
         try:
             with self._keeper.keeping(delivery.lease):
                 outcome = self._deliver(delivery)
         finally:
-            with self._lock:
-                self._current = None
+            self._busy.clear()
         self._meters.deliveries.labels(self.name, outcome).inc()
         return True
 
     def is_busy(self) -> bool:
         """Whether a result is being offered."""
-        with self._lock:
-            return self._current is not None
-
-    def give_back(self) -> int:
-        """Give back what is being offered; 1 if it was."""
-        with self._lock:
-            current = self._current
-        return int(current is not None and self._outbox.release(current))
+        return self._busy.is_set()
 
     def _deliver(self, delivery: Delivery) -> str:
         """How it went."""

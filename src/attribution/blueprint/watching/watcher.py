@@ -133,7 +133,7 @@ class Watcher:
         while any(one.is_busy() for one in busy) and time.monotonic() < until:
             time.sleep(_POLL_SECS)
         try:
-            given_back = sum(one.give_back() for one in busy)
+            given_back = self._work.give_back()  # a sink may have what it is being offered: that waits for its lease
         except AttributionError as error:  # its leases end by themselves
             logger().warning("store cannot be had", reason=words(error))
             given_back = 0

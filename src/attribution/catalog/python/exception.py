@@ -7,12 +7,15 @@ from attribution.contracts.vocabulary import Action, Role, Source, SubDomain
 from attribution.events.symptom import SymptomType
 from attribution.rules.api import Finding, Match, PrintedBy, extractor
 
-_EXCEPTION = re.compile(r"^(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80})(?:: ?(?P<message>.*))?$")
+_EXCEPTION = re.compile(
+    r"^(?P<type>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80}(?:\(\w{1,80}\))?)(?:: ?(?P<message>.*))?$"
+)
 _FRAME = re.compile(r'^ {1,4}File "(?P<file>[^"]{1,500})", line (?P<line>\d{1,7}), in (?P<function>.{1,200})$')
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]{1,16}|\d{1,20}")
-_LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python", "<frozen ")
-_CARRIED = re.compile(r"^Caught \w{1,80} in .{1,80}\.$")
-"""What torch.utils.data and nn.DataParallel say of an exception that they carry from another process or thread."""
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|/bin/[^/.]+$")
+"""Files of installed packages, of Python itself, and the small scripts that start installed programs."""
+_CARRIED = re.compile(r"^Caught \w{1,80} in .{1,80}\.$|\(\d{1,6} sub-exceptions?\)$")
+"""What torch.utils.data, nn.DataParallel and groups of exceptions say of those that they carry, which stand below."""
 _QUIET = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration"})
 
 SYMPTOMS = (
@@ -25,6 +28,13 @@ SYMPTOMS = (
         tags=("app_failure",),
         ends_job="usually",
     ),
+    SymptomType(
+        name="LIBRARY_EXCEPTION",
+        role=Role.EFFECT,
+        meaning="an exception inside a library, with no line of the job's own code",
+        tags=("app_failure",),
+        ends_job="usually",
+    ),
 )
 
 
@@ -32,9 +42,9 @@ SYMPTOMS = (
     id="PY001",
     name="python-exception",
     since="0.1.0",
-    literals=("Traceback (most recent call last)",),
-    pattern=r"Traceback \(most recent call last\)",
-    emits=("PYTHON_EXCEPTION",),
+    literals=("Traceback (most recent call last)", "ray.exceptions.RayTaskError("),
+    pattern=(r"Traceback \(most recent call last\)", r"^ray\.exceptions\.RayTaskError\(\w{1,80}\): ray::"),
+    emits=("PYTHON_EXCEPTION", "LIBRARY_EXCEPTION"),
     printed_by=PrintedBy("CPython", ">=3.0", "the traceback module: header, frames, exception line"),
     sources=(Source.APPLOG, Source.SCHEDULER, Source.SYSLOG),
     traceback=True,
@@ -54,13 +64,13 @@ def python_exception(match: Match) -> Iterator[Finding]:
     if found is None or found["type"].rpartition(".")[2] in _QUIET:
         return
     frames = [frame for line in match.follow if (frame := _FRAME.match(line))]
-    own = [frame for frame in frames if not any(part in frame["file"] for part in _LIBRARIES)]
+    own = [frame for frame in frames if not _LIBRARY.search(frame["file"])]
     frame = own[-1] if own else frames[-1] if frames else None
     message = found["message"] or ""
-    if _CARRIED.match(message):
+    if _CARRIED.search(message) or "(" in found["type"]:
         return  # the original traceback follows and says more
     yield Finding(
-        "PYTHON_EXCEPTION",
+        "LIBRARY_EXCEPTION" if frames and not own else "PYTHON_EXCEPTION",
         fields={
             "exception": found["type"],
             "message": message or None,
@@ -101,6 +111,35 @@ CASES = r"""
     node-01 +0.0s applog | [rank5]: KeyError: 'labels'
   expect: |
     node-01.rank5 +0.0s PYTHON_EXCEPTION exception=KeyError line=31
+- name: of a group of exceptions
+  given: |
+    node-01 +0.0s applog |   + Exception Group Traceback (most recent call last):
+    node-01 +0.0s applog |   |   File "/data/job/train.py", line 12, in main
+    node-01 +0.0s applog |   |     async with asyncio.TaskGroup() as tg:
+    node-01 +0.0s applog |   | ExceptionGroup: unhandled errors in a TaskGroup (1 sub-exception)
+    node-01 +0.0s applog |   +-+---------------- 1 ----------------
+    node-01 +0.0s applog |     | Traceback (most recent call last):
+    node-01 +0.0s applog |     |   File "/data/job/train.py", line 8, in work
+    node-01 +0.0s applog |     | ValueError: bad shard order
+    node-01 +0.0s applog |     +------------------------------------
+  expect: |
+    node-01 +0.0s PYTHON_EXCEPTION exception=ValueError line=8
+- name: what a Ray task raised
+  given: |
+    node-01 +0.0s applog | ray.exceptions.RayTaskError(KeyError): ray::train() (pid=4711, ip=10.0.0.1)
+    node-01 +0.0s applog |   File "/data/job/train.py", line 8, in train
+    node-01 +0.0s applog | KeyError: 'labels'
+  also: FRM026
+  expect: |
+    node-01 +0.0s PYTHON_EXCEPTION exception=KeyError line=8
+- name: inside a library, of which the job's own frames are not seen
+  given: |
+    node-01 +0.0s applog | Traceback (most recent call last):
+    node-01 +0.0s applog |   File "/opt/env/lib/python3.11/multiprocessing/process.py", line 314, in _bootstrap
+    node-01 +0.0s applog |   File "/opt/env/lib/python3.11/site-packages/serving/worker.py", line 630, in run
+    node-01 +0.0s applog | ValueError: unsupported layout
+  expect: |
+    node-01 +0.0s LIBRARY_EXCEPTION exception=ValueError line=630
 - name: a person pressed Ctrl-C
   because: a KeyboardInterrupt is somebody's wish, not a failure of the code
   given: |

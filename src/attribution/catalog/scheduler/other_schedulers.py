@@ -11,6 +11,9 @@ _SYMPTOMS = {
     **dict.fromkeys(_TIME, "SCHEDULER_TIME_LIMIT"),
     **dict.fromkeys(_MEMORY, "SCHEDULER_OUT_OF_MEMORY"),
     "PREEMPT": "SCHEDULER_PREEMPTED",
+    "node failure": "SCHEDULER_NODE_FAILED",
+    "EOF": "SCHEDULER_NODE_FAILED",
+    "preempted": "SCHEDULER_PREEMPTED",
     "OWNER": "SCHEDULER_CANCELLED",
     "FORCE_OWNER": "SCHEDULER_CANCELLED",
     "ADMIN": "SCHEDULER_CANCELLED",
@@ -22,9 +25,12 @@ _SYMPTOMS = {
     id="SLURM105",
     name="other-schedulers",
     since="0.1.0",
-    literals=("=>> PBS: job killed: ", "TERM_"),
+    literals=("=>> PBS: job ", "TERM_"),
     pattern=(
         r"=>> PBS: job killed: (?P<why>walltime|cput|p?v?mem)\b.{0,60} exceeded limit",
+        r"=>> PBS: job (?:killed|preempted|requeued|terminated):? \(?(?P<why>node failure)\b",
+        r"=>> PBS: job killed: node \d{1,6} \((?P<host>[\w.-]{1,253})\) requested job terminate, '(?P<why>EOF)'",
+        r"=>> PBS: job (?P<why>preempted)\b",
         r"^TERM_(?P<why>RUNLIMIT|CPULIMIT|DEADLINE|WINDOW|MEMLIMIT|SWAP|PREEMPT|(?:FORCE_)?OWNER|(?:FORCE_)?ADMIN): ",
     ),
     emits=tuple(sorted(set(_SYMPTOMS.values()))),
@@ -39,7 +45,7 @@ def other_schedulers(match: Match) -> Iterator[Finding]:
     Next step: ask for more of what ran out, or read the job's own logs for what came before.
     """
     why = match["why"] or ""
-    yield Finding(_SYMPTOMS[why], {"reason": why})
+    yield Finding(_SYMPTOMS[why], {"reason": why}, node=match["host"])
 
 
 CASES = """
@@ -53,6 +59,18 @@ CASES = """
     node-01 +0.0s applog | =>> PBS: job killed: vmem 51231789056 exceeded limit 17179869184
   expect: |
     node-01 +0.0s SCHEDULER_OUT_OF_MEMORY reason=vmem
+- name: a lost node, PBS
+  given: |
+    node-01 +0.0s applog | =>> PBS: job killed: node 3 (node-04) requested job terminate, 'EOF' (code 1099) - received SISTER_EOF attempting to communicate with sister MOM's
+    node-01 +1.0s scheduler | =>> PBS: job preempted (node failure)
+  expect: |
+    node-04 +0.0s SCHEDULER_NODE_FAILED reason=EOF
+    node-01 +1.0s SCHEDULER_NODE_FAILED reason="node failure"
+- name: preempted, PBS
+  given: |
+    node-01 +0.0s applog | =>> PBS: job preempted by a job of higher priority
+  expect: |
+    node-01 +0.0s SCHEDULER_PREEMPTED reason=preempted
 - name: time, LSF
   given: |
     node-01 +0.0s scheduler | TERM_RUNLIMIT: job killed after reaching LSF run time limit.

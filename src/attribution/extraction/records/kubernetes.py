@@ -175,7 +175,7 @@ def _conditions(thing: _Object, kind: str) -> Iterator[_Object]:
     """The conditions that tell how the thing stands or ended, in the order given."""
     decisive = _DECISIVE.get(kind)
     for condition in objects(mapping(thing.get("status")).get("conditions")):
-        name = condition.get("type")
+        name = _word(condition.get("type"))
         if name in decisive if decisive else name not in _BEGINNING:
             yield condition
 

@@ -12,7 +12,7 @@ from attribution.events.moment import Moment
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.flood import Limits
 from attribution.extraction.lines import peel
-from attribution.extraction.records import kubernetes, slurm
+from attribution.extraction.records import flight_recorder, kubernetes, slurm
 from attribution.extraction.records.told import MAX_SENTENCES, Told, Unreadable
 from attribution.extraction.ruleset import RuleSet
 from attribution.extraction.scanner import Scan, scan_stream
@@ -27,6 +27,7 @@ TELLERS: Mapping[Format, _Teller] = {
     Format.SACCT_JSON: slurm.jobs_of_json,
     Format.SACCT_PARSABLE2: slurm.jobs_of_rows,
     Format.KUBERNETES_OBJECTS: kubernetes.objects_of,
+    Format.NCCL_FLIGHT_RECORDER: flight_recorder.status_of,
 }
 """Formats that are told as sentences."""
 
@@ -45,7 +46,7 @@ def teller_of(stream: EvidenceStream) -> _Teller | None:
 def scan_records(
     stream: EvidenceStream, tell: _Teller, rules: RuleSet, clock: ClockRules, names: NodeNames, limits: Limits
 ) -> Scan:
-    """All events of a stream of records, in the order of the sentences. Whose name the file has is no node."""
+    """All events of a stream of records, in the order of the sentences. Records of a scheduler are of no node."""
     damage: list[str] = []
     size = lines = 0
     told: list[Told] = []
@@ -99,7 +100,9 @@ def _sentences(tell: _Teller, body: bytes, damage: list[str]) -> Sequence[Told]:
 
 def _as_text(stream: EvidenceStream, told: Iterable[Told]) -> EvidenceStream:
     text = "".join(f"{sentence.text()}\n" for sentence in told)
-    key = StreamKey(stream.key.source, None, stream.key.rank, stream.key.stream)
+    key = stream.key
+    if key.source is Source.SCHEDULER:
+        key = StreamKey(key.source, None, None, key.stream)
     return EvidenceStream(key=key, segments=(text_segment(text),), clock=stream.clock)
 
 

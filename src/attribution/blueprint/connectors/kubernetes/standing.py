@@ -162,6 +162,8 @@ def _terminated(pod: Object) -> list[Object]:
 # --- what Kueue says --------------------------------------------------------------------------------------------------
 
 _EVICTED_EVENT = "EvictedDueTo"
+_MOST_UNKNOWN = 1000
+"""Evictions of one event of which only the number is known."""
 
 
 def stretches(
@@ -178,14 +180,14 @@ def stretches(
         return [own]
     known = conditions(workload)
     past = _occurrences(workload, events)
-    count = evictions(workload) or max(len(past), _has_been_evicted(known))
+    count = evictions(workload) or max(len(past), int("Evicted" in known))
     restarts = own.number - 1
     evicted = known.get("Evicted")
     is_evicted = evicted is not None and evicted.is_true
     found = [] if restarts else _past(known, past, count, is_evicted)
     if evicted is not None and is_evicted:
         ended = evicted.at
-        now = Stretch(max(count, 1) + restarts, Standing.EVICTED, _word(evicted, known), ended_at=ended)
+        now = Stretch(max(count, 1) + restarts, Standing.EVICTED, evicted.reason or "Evicted", ended_at=ended)
         past_secs = _past_secs(workload)
         first = ended - timedelta(seconds=past_secs) if ended and past_secs and count <= 1 else None
         found.append(replace(now, reason=_because(evicted, known), message=evicted.message or None, started_at=first))
@@ -199,18 +201,10 @@ def evictions(workload: Object) -> int:
     return sum(number(item, "count") or 0 for item in things(workload, "status", "schedulingStats", "evictions"))
 
 
-def _has_been_evicted(known: dict[str, Condition]) -> int:
-    return int("Evicted" in known)
-
-
 def _past_secs(workload: Object) -> int | None:
     """How long it ran in earlier attempts; v1beta1 spells the field otherwise."""
     names = ("accumulatedPastExecutionTimeSeconds", "accumulatedPastExexcutionTimeSeconds")
     return next((n for name in names if (n := number(workload, "status", name))), None)
-
-
-def _word(evicted: Condition, known: dict[str, Condition]) -> str:
-    return evicted.reason or "Evicted"
 
 
 def _because(evicted: Condition, known: dict[str, Condition]) -> str:
@@ -250,18 +244,26 @@ class _Eviction:
 def _occurrences(workload: Object, events: Sequence[Object]) -> list[_Eviction]:
     """The evictions that events tell of, the latest first. Of one that is only counted the time is not known."""
     found: list[_Eviction] = []
+    told = 0
     for event in events:
         reason = text(event, "reason") or ""
         if not reason.startswith(_EVICTED_EVENT) or text(event, "involvedObject", "uid") != uid(workload):
             continue
         first, last, count = event_times(event)
         words = (reason.removeprefix(_EVICTED_EVENT), text(event, "message") or "")
-        times = [last, *([None] * min(count - 2, 1000)), first][: max(count, 1)] if count > 1 else [last]
+        unknown = [None] * min(count - 2, _MOST_UNKNOWN) if count > 2 else []
+        times = [last] if count == 1 else [last, *unknown, first]
         found += [_Eviction(moment, *words) for moment in times]
-    if any(eviction.at is None for eviction in found) and len({eviction.reason for eviction in found}) > 1:
-        found = [eviction for eviction in found if eviction.at is not None]  # their order is not known
-    floor = min((e.at for e in found if e.at), default=None)
-    return sorted(found, key=lambda e: ((e.at or floor) is not None, e.at or floor), reverse=True)
+        told += 1
+    timed = sorted((eviction for eviction in found if eviction.at is not None), key=_when, reverse=True)
+    if len(timed) == len(found):
+        return timed
+    return found if told == 1 else timed[:1]  # of several events with unknown times the order is known of the last
+
+
+def _when(eviction: _Eviction) -> datetime:
+    assert eviction.at is not None
+    return eviction.at
 
 
 def _past(known: dict[str, Condition], past: Sequence[_Eviction], count: int, is_evicted: bool) -> list[Stretch]:

@@ -246,12 +246,16 @@ def _since(context: ExecutionContext, plan: CollectionPlan) -> datetime | None:
 
 
 def _of_attempt(pods: Sequence[Object], context: ExecutionContext) -> list[Object]:
-    """The pods of this attempt: those that its nodes are also called by, else those that were made before its end."""
+    """The pods of this attempt: those that its nodes are also called by, and of others those made before its end.
+
+    Where the nodes of the attempt are known by pods, only pods without a node are such others.
+    """
     names = {alias for node in context.nodes for alias in node.aliases}
-    named = [pod for pod in pods if name(pod) in names]
-    if named or (names and context.scheduler in {Scheduler.KUEUE, Scheduler.KUBERNETES}):
-        return named
-    return [pod for pod in pods if not _is_later(pod, context.ended_at)]
+    named = {name(pod) for pod in pods if name(pod) in names}
+    is_known = bool(named) or (bool(names) and context.scheduler in {Scheduler.KUEUE, Scheduler.KUBERNETES})
+    others = (pod for pod in pods if name(pod) not in named and not (is_known and text(pod, "spec", "nodeName")))
+    early = {name(pod) for pod in others if not _is_later(pod, context.ended_at)}
+    return [pod for pod in pods if name(pod) in named | early]
 
 
 def _is_later(pod: Object, ended: datetime | None) -> bool:

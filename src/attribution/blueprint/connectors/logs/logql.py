@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 from attribution.blueprint.connectors.placeholders import PLACEHOLDERS
 
-NODE = "node"
-"""The placeholder that makes a query one of each node."""
+NODE, NODES = "node", "nodes"
+"""The placeholders that make a query one of each node, and one of many nodes at once."""
 
 _QUOTED = re.compile(r'(=~|!~|!=|\|=|\|~|=)?(\s*)"((?:[^"\\]|\\.)*)"|`[^`]*`')
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
@@ -19,12 +19,14 @@ Values = Callable[[str], Sequence[str]]
 
 def why_wrong(query: str) -> str | None:
     """Why a query cannot be used, or None. Its grammar is the server's business."""
-    known = {*PLACEHOLDERS, NODE}
+    known = {*PLACEHOLDERS, NODE, NODES}
     outside = _QUOTED.sub('""', query)
     named = _PLACEHOLDER.findall(query)
     if unknown := [name for name in named if name not in known]:
-        listed = ", ".join(f"{{{name}}}" for name in (*PLACEHOLDERS, NODE))
+        listed = ", ".join(f"{{{name}}}" for name in (*PLACEHOLDERS, NODE, NODES))
         return f"has the placeholder `{{{unknown[0]}}}`; known: {listed}"
+    if NODE in named and NODES in named:
+        return "has both `{node}` and `{nodes}`"
     if _PLACEHOLDER.search(outside) or len(placeholders(query)) < len(set(named)):
         return "has a placeholder outside of double quotes"
     if not query.lstrip().startswith("{") or "}" not in outside:

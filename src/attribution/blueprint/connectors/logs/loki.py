@@ -11,7 +11,16 @@ from pydantic import Field, field_validator
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import ConnectorError, Kind
-from attribution.blueprint.connectors.http import Call, HttpCollector, HttpSettings, Partial, Question, Refused, Why
+from attribution.blueprint.connectors.http import (
+    Call,
+    Header,
+    HttpCollector,
+    HttpSettings,
+    Partial,
+    Question,
+    Refused,
+    Why,
+)
 from attribution.blueprint.connectors.logs import logql
 from attribution.blueprint.connectors.logs.loki_pages import Entry, Labels, Pages
 from attribution.blueprint.connectors.placeholders import values_of
@@ -58,7 +67,7 @@ class LokiQuery(Strict):
 class LokiSettings(HttpSettings):
     """Which server, whose lines, and how much of them."""
 
-    tenant: str | None = Field(default=None, description="value of `X-Scope-OrgID`; several are joined by `|`")
+    tenant: Header | None = Field(default=None, description="value of `X-Scope-OrgID`; several are joined by `|`")
     queries: tuple[LokiQuery, ...] = Field(
         min_length=1,
         description="what to ask for each source: `source`, `query` in LogQL with placeholders such as `{node}` and "
@@ -69,8 +78,12 @@ class LokiSettings(HttpSettings):
         description="labels that name the node of a line, the most telling first",
     )
     rank_label: str | None = Field(default=None, description="label that holds the rank of a line")
+    nodes_per_query: int = Field(default=50, ge=1, description="nodes that a query with `{nodes}` is of")
     page_lines: int = Field(default=5000, ge=1, description="lines of one page; the server has a limit of its own")
     lines: int = Field(default=2_000_000, ge=1, description="lines that are read for one query")
+    end_lines: int = Field(
+        default=100_000, ge=1, description="last lines that are read where there are more than `lines`"
+    )
     slice_hours: int = Field(default=24, ge=1, description="hours that one query spans; longer times take several")
     filter_bytes: int = Field(default=60_000, ge=100, description="bytes of one filter that is pushed down")
 
@@ -115,13 +128,21 @@ class Loki(HttpCollector[LokiSettings]):
         for query in self.settings.queries:
             filters = logql.filters(literals.get(query.source, ()), self.settings.filter_bytes)
             filters = filters if query.is_filtered else ()
-            for node in self._nodes(attempt.context, query):
-                lines = _Lines(self.settings, attempt.context, query, node, filters, window)
-                nodes = (node.name,) if node else tuple(each.name for each in attempt.context.nodes) or (None,)
-                yield Question(query.source, nodes, lines.ask, lines.nothing, window)
+            for nodes in self._groups(attempt.context, query):
+                lines = _Lines(self.settings, attempt.context, query, nodes, filters, window)
+                names = tuple(node.name for node in nodes) or (None,)
+                yield Question(query.source, names, lines.ask, lines.nothing, window)
 
-    def _nodes(self, context: ExecutionContext, query: LokiQuery) -> Sequence[Node | None]:
-        return context.nodes if context.nodes and logql.NODE in logql.placeholders(query.query) else (None,)
+    def _groups(self, context: ExecutionContext, query: LokiQuery) -> Iterator[tuple[Node, ...]]:
+        """The nodes that each query is of: one, many, or all."""
+        named = logql.placeholders(query.query)
+        size = (
+            1 if logql.NODE in named else self.settings.nodes_per_query if logql.NODES in named else len(context.nodes)
+        )
+        for start in range(0, len(context.nodes), max(1, size)):
+            yield context.nodes[start : start + size]
+        if not context.nodes:
+            yield ()
 
 
 class _Labels(msgspec.Struct):
@@ -144,12 +165,12 @@ def _told(error: Refused) -> Refused:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """One question: the lines of one query, of one node if it names nodes."""
+    """One question: the lines of one query, of some nodes or of all."""
 
     settings: LokiSettings
     context: ExecutionContext
     query: LokiQuery
-    node: Node | None
+    nodes: tuple[Node, ...]
     filters: tuple[str, ...]
     window: Window | None
 
@@ -165,12 +186,22 @@ class _Lines:
             entries = pages.merged(queries, _ns(window.start), _ns(window.end) + 1)
             for batch in _batches(islice(entries, self.settings.lines), self.settings.page_lines):
                 yield from writing.written(batch)
-            if next(entries, None) is not None:
-                pages.notes.append(f"there are more than {self.settings.lines} lines; those after them were not read")
+            if (more := next(entries, None)) is not None:
+                yield from writing.written(self._end(pages, queries, more, _ns(window.end) + 1))
         except Refused as error:
             raise _told(error) from None
         if pages.notes:
             raise Partial("; ".join(dict.fromkeys(pages.notes[:3])))
+
+    def _end(self, pages: Pages, queries: tuple[str, ...], more: Entry, end: int) -> list[Entry]:
+        """The last lines, where there are more than are read: `more` is the first that was not."""
+        latest = pages.merged(queries, more.ns, end, backward=True)
+        found = list(islice(latest, self.settings.end_lines))
+        if next(latest, None) is not None:
+            limit = self.settings.lines
+            note = f"there are more than {limit} lines; of those after them only the last {len(found)} were read"
+            pages.notes.append(note)
+        return found[::-1]
 
     def nothing(self, call: Call, node: str | None) -> str | None:
         """Whether there is no such stream, or only no such line."""
@@ -183,7 +214,7 @@ class _Lines:
             series = msgspec.json.decode(body, type=_Series).data or []
         except msgspec.DecodeError:
             return None
-        of_node = [labels for labels in series if self.node is not None or self.node_of(tuple(labels.items())) == node]
+        of_node = [labels for labels in series if self.node_of(tuple(labels.items())) == node]
         if not of_node:
             return f"no stream has the labels {selector}" if not series else "no stream is of this node"
         return "its streams hold no line that a rule can use" if self.filters else "its streams hold no line"
@@ -196,14 +227,14 @@ class _Lines:
         return logql.filled(self.query.query, self._values)
 
     def _values(self, placeholder: str) -> Sequence[str]:
-        if placeholder == logql.NODE:
-            return tuple(dict.fromkeys((self.node.name, *self.node.aliases))) if self.node else ()
+        if placeholder in {logql.NODE, logql.NODES}:
+            return tuple(dict.fromkeys(name for node in self.nodes for name in (node.name, *node.aliases)))
         return values_of(self.context, placeholder)
 
     def node_of(self, labels: Labels) -> str | None:
         """The node that labels name, by the context's name if it has one for it."""
-        if self.node is not None:
-            return self.node.name
+        if logql.NODE in logql.placeholders(self.query.query):
+            return self.nodes[0].name
         names, held = NodeNames(self.context.nodes), dict(labels)
         hosts = [_host(held[label]) for label in self.settings.node_labels if held.get(label)]
         known = next((name for host in hosts if (name := names.known(host))), None)

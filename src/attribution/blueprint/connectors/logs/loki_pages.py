@@ -64,87 +64,122 @@ class Pages:
     slice_ns: int
     notes: list[str] = field(default_factory=list)
 
-    def merged(self, queries: tuple[str, ...], start: int, end: int) -> Iterator[Entry]:
-        """The entries that any of the queries gives, each once, in order of their times."""
+    def merged(self, queries: tuple[str, ...], start: int, end: int, backward: bool = False) -> Iterator[Entry]:
+        """The entries that any of the queries gives, each once, in order of their times, or the latest first."""
         if len(queries) == 1:
-            yield from self.entries(queries[0], start, end)
+            yield from self.entries(queries[0], start, end, backward)
             return
         seen: set[Entry] = set()
         now = -1
-        for entry in merge(*(self.entries(query, start, end) for query in queries), key=lambda entry: entry.ns):
+        each = (self.entries(query, start, end, backward) for query in queries)
+        for entry in merge(*each, key=lambda entry: entry.ns, reverse=backward):
             if entry.ns != now:
                 now, seen = entry.ns, set()
             if entry not in seen:
                 seen.add(entry)
                 yield entry
 
-    def entries(self, query: str, start: int, end: int) -> Iterator[Entry]:
-        """The entries of one query in order of their times."""
+    def entries(self, query: str, start: int, end: int, backward: bool = False) -> Iterator[Entry]:
+        """The entries of one query in order of their times, or the latest first."""
         starts = range(start, end, self.slice_ns)
-        slices = [(_Reading(at), min(at + self.slice_ns, end)) for at in reversed(starts)]
+        slices = [_Slice(at, min(at + self.slice_ns, end), backward) for at in (starts if backward else starts[::-1])]
         while slices:
-            reading, until = slices.pop()
+            own = slices.pop()
             try:
-                for page in self._pages(query, reading, until):
+                for page in self._pages(query, own):
                     yield from page
             except Refused as error:
-                if not _may_be_halved(error) or until - reading.cursor < 2 * _SHORTEST_NS:
+                if not _may_be_halved(error) or own.end - own.start < 2 * _SHORTEST_NS:
                     raise
-                middle = (reading.cursor + until) // 2
-                slices += [(_Reading(middle), until), (reading, middle)]
+                slices += [own.split_off(), own]
 
-    def _pages(self, query: str, reading: "_Reading", end: int) -> Iterator[list[Entry]]:
-        limit = self.limit
-        while reading.cursor < end:
+    def _pages(self, query: str, own: "_Slice") -> Iterator[list[Entry]]:
+        """The entries of a slice. Pages shrink where answers are too large, and grow again."""
+        limit = ceiling = self.limit
+        while own.start < own.end:
             try:
-                found = self._page(query, reading.cursor, end, limit)
+                found = self._page(query, own, limit)
             except Refused as error:
-                smaller = _smaller(error, limit)
-                if smaller is None:
+                allowed = _MOST_ENTRIES.search(error.text)
+                if allowed and 0 < int(allowed[1]) < limit:
+                    limit = ceiling = self.limit = int(allowed[1])
+                elif error.why is Why.TOO_LARGE and limit > 1:
+                    limit, ceiling = max(1, limit // 4), limit - 1
+                else:
                     raise
-                limit = smaller
-                self.limit = min(self.limit, limit) if error.status is not None else self.limit
                 continue
-            yield reading.new(found)
+            new = own.new(found)
+            yield new
             if len(found) < limit:
                 return
-            last = found[-1].ns
-            if last == reading.cursor and found[0].ns == last:
-                self.notes.append(
-                    f"more than {limit} entries have the time {_written(last)}; those beyond were not read"
-                )
-                reading.move(last + 1, ())
-            else:
-                reading.move(last, found)
+            if new or own.moves(found):
+                own.move(found)
+                ceiling = self.limit
+            elif limit >= ceiling:
+                at = _written(found[-1].ns)
+                self.notes.append(f"at least {limit} entries have the time {at}; if there are more, they were not read")
+                own.pass_by(found[-1].ns)
+                ceiling = self.limit
+            limit = min(ceiling, 2 * limit)
 
-    def _page(self, query: str, start: int, end: int, limit: int) -> list[Entry]:
-        form = {"query": query, "start": str(start), "end": str(end), "limit": str(limit), "direction": "forward"}
-        body = self.call.post(QUERY_RANGE, form).body
+    def _page(self, query: str, own: "_Slice", limit: int) -> list[Entry]:
+        direction = "backward" if own.backward else "forward"
+        span = {"start": str(own.start), "end": str(own.end)}
+        body = self.call.post(QUERY_RANGE, {"query": query, **span, "limit": str(limit), "direction": direction}).body
         try:
             answer = _DECODER.decode(body)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ConnectorError(f"sent what is no answer of Loki: {error}") from None
         if answer.status != "success" or answer.data.kind != "streams":
             raise ConnectorError(f"answered a question for lines with `{answer.data.kind}`; ask for lines, not numbers")
-        return sorted(_entries(answer.data.result), key=lambda entry: entry.ns)
+        return sorted(_entries(answer.data.result), key=lambda entry: entry.ns, reverse=own.backward)
 
 
 @dataclass(slots=True)
-class _Reading:
-    """How far a slice is read: entries at `cursor` that were given already are in `seen`."""
+class _Slice:
+    """A range of time of which less is left with each page; `seen` are entries at its edge that were given already."""
 
-    cursor: int
+    start: int
+    end: int
+    backward: bool
     seen: set[Entry] = field(default_factory=set)
 
     def new(self, found: list[Entry]) -> list[Entry]:
         """The entries that were not given before."""
         return [entry for entry in found if entry not in self.seen] if self.seen else found
 
-    def move(self, to: int, found: "list[Entry] | tuple[()]") -> None:
-        """Go on at another instant; what was found there is not given again."""
-        at_last = {entry for entry in found if entry.ns == to}
-        self.seen = self.seen | at_last if to == self.cursor else at_last
-        self.cursor = to
+    def moves(self, found: list[Entry]) -> bool:
+        """Whether the next page would begin elsewhere."""
+        return found[-1].ns != (self.end - 1 if self.backward else self.start)
+
+    def move(self, found: list[Entry]) -> None:
+        """Go on at the instant of the last entry; what has its time is not given again."""
+        last = found[-1].ns
+        at_last = {entry for entry in found if entry.ns == last}
+        self.seen = at_last if self.moves(found) else self.seen | at_last
+        if self.backward:
+            self.end = last + 1
+        else:
+            self.start = last
+
+    def pass_by(self, ns: int) -> None:
+        """Go on behind an instant."""
+        self.seen = set()
+        if self.backward:
+            self.end = ns
+        else:
+            self.start = ns + 1
+
+    def split_off(self) -> "_Slice":
+        """The half that is read later; the other is left."""
+        middle = (self.start + self.end) // 2
+        if self.backward:
+            later = _Slice(self.start, middle, True)
+            self.start = middle
+        else:
+            later = _Slice(middle, self.end, False)
+            self.end = middle
+        return later
 
 
 def _entries(streams: list[_Stream]) -> Iterator[Entry]:
@@ -156,14 +191,6 @@ def _entries(streams: list[_Stream]) -> Iterator[Entry]:
                     yield Entry(int(ns), labels, line)
                 case _:
                     raise ConnectorError("sent an entry that is not a time and a line")
-
-
-def _smaller(error: Refused, limit: int) -> int | None:
-    """The page to ask for instead, if the answer was too large or the server allows only smaller ones."""
-    if error.why is Why.TOO_LARGE and limit > 1:
-        return max(1, limit // 4)
-    allowed = _MOST_ENTRIES.search(error.text)
-    return int(allowed[1]) if allowed and 0 < int(allowed[1]) < limit else None
 
 
 def _may_be_halved(error: Refused) -> bool:

@@ -20,6 +20,7 @@ from attribution.blueprint.connectors.base import ConnectorError, Kind
 from attribution.blueprint.connectors.http import (
     Answer,
     Call,
+    Header,
     HttpCollector,
     HttpSettings,
     Partial,
@@ -28,7 +29,7 @@ from attribution.blueprint.connectors.http import (
     Why,
 )
 from attribution.blueprint.connectors.windows import Span
-from attribution.bundle.names import short_name
+from attribution.bundle.names import NodeNames, short_name
 from attribution.contracts.context import Node
 from attribution.contracts.observation import Observation, Window
 from attribution.contracts.plan import CollectionPlan
@@ -59,7 +60,7 @@ class PromqlSettings(HttpSettings):
     answer_bytes: int = Field(
         default=16 << 20, ge=1024, description="bytes of one answer, decompressed; more is refused"
     )
-    tenant: str | None = Field(default=None, description="value of `X-Scope-OrgID`, where a gateway asks for it")
+    tenant: Header | None = Field(default=None, description="value of `X-Scope-OrgID`, where a gateway asks for it")
     matchers: str | None = Field(
         default=None, description='further matchers of every query, such as `cluster="a",job!="test"`'
     )
@@ -77,6 +78,7 @@ class PromqlSettings(HttpSettings):
         min_length=1,
         description="labels that may name a node, in the order in which they are tried; ports and domains are ignored",
     )
+    nodes_per_query: int = Field(default=20, ge=1, description="nodes whose series one query asks for")
     metric_names: dict[str, str] = Field(
         default_factory=dict, description="names of metrics on this server, by those that rules know them by"
     )
@@ -132,14 +134,15 @@ class Promql(HttpCollector[PromqlSettings]):
         return f"is answered by {self.http.address}, which has series of {', '.join(known)}"
 
     def questions(self, attempt: Attempt, plan: CollectionPlan) -> Iterator[Question]:
-        """One for each source, family of metrics and node."""
+        """One for each source, family of metrics and group of nodes."""
         window = Span.of(attempt.context, plan.margin_secs).window(datetime.now(UTC))
-        nodes: Sequence[Node | None] = attempt.context.nodes or (None,)
+        nodes, size = attempt.context.nodes, self.settings.nodes_per_query
+        groups = [nodes[start : start + size] for start in range(0, len(nodes), size)] or [()]
         for source, family, metrics in _shared_out(plan):
-            for node in nodes:
-                asking = _Asking(self, source, family, metrics, node, window)
-                name = node.name if node else None
-                yield Question(source, (name,), asking.ask, asking.nothing, window, f"promql/{family}")
+            for group in groups:
+                asking = _Asking(self, source, family, metrics, group, window)
+                names = tuple(node.name for node in group) or (None,)
+                yield Question(source, names, asking.ask, asking.nothing, window, f"promql/{family}")
 
     def _selector(self, metrics: Sequence[str], *matchers: str) -> str:
         return (
@@ -237,13 +240,13 @@ def _family(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """One question: the series of one family of one node, or of all where the context names none."""
+    """One question: the series of one family of some nodes, or of all where the context names none."""
 
     connector: Promql
     source: Source
     family: str
     metrics: tuple[str, ...]
-    node: Node | None
+    nodes: tuple[Node, ...]
     window: Window | None
 
     def ask(self, call: Call) -> Iterator[Observation]:
@@ -253,16 +256,21 @@ class _Asking:
         if self.window is None:
             raise ConnectorError("the context does not say when the attempt ran, or it has not begun")
         notes: list[str] = []
-        offset = 0
+        offsets: dict[str | None, int] = {}
         for label in self._labels():
-            for told in self._slices(call, self._selector(label)):
+            missing = tuple(node for node in self.nodes if node.name not in offsets)
+            found = False
+            for told in self._slices(call, self._selector(label, missing)):
                 notes += [f"the server says that this is not all: {text}" for text in _shortcomings(told)]
-                for body in _bodies(self._renamed(told.data.result)):
-                    yield self._observation(offset, body)
-                    offset += 1
-            if offset:
-                if label is not None:
-                    self.connector._labels.hit(self.family, label)
+                for node, series in self._by_node(label, missing, told.data.result):
+                    found = True
+                    for body in _bodies(self._renamed(series)):
+                        offset = offsets.get(node, 0)
+                        yield self._observation(node, offset, body)
+                        offsets[node] = offset + 1
+            if found and label is not None:
+                self.connector._labels.hit(self.family, label)
+            if offsets and len(offsets) >= len(self.nodes):
                 break
         if notes:
             raise Partial("; ".join(dict.fromkeys(notes[:3])))
@@ -285,19 +293,37 @@ class _Asking:
     # --- queries ------------------------------------------------------------------------------------------------------
 
     def _labels(self) -> Sequence[str | None]:
-        return self.connector._labels.of(self.family) if self.node else (None,)
+        return self.connector._labels.of(self.family) if self.nodes else (None,)
 
     def _names(self) -> list[str]:
         renamed = self.connector.settings.metric_names
         return [renamed.get(name, name) for name in self.metrics]
 
-    def _selector(self, label: str | None) -> str:
-        if label is None or self.node is None:
+    def _selector(self, label: str | None, nodes: Sequence[Node]) -> str:
+        if label is None:
             return self.connector._selector(self._names())
-        names = dict.fromkeys((self.node.name, short_name(self.node.name), *self.node.aliases))
+        names = dict.fromkeys(name for node in nodes for name in (node.name, short_name(node.name), *node.aliases))
         pattern = f"(?i:{'|'.join(re.escape(name) for name in names)})(?:[.][^:]*)?(?::[0-9]+)?"
         quoted = pattern.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
         return self.connector._selector(self._names(), f'{label}=~"{quoted}"')
+
+    def _by_node(
+        self, label: str | None, nodes: Sequence[Node], found: Sequence[_Series]
+    ) -> Iterator[tuple[str | None, list[_Series]]]:
+        """The series of each node, in the order of the nodes."""
+        if label is None:
+            if found:
+                yield None, list(found)
+            return
+        names = NodeNames(nodes)
+        held: dict[str, list[_Series]] = {}
+        for series in found:
+            host = re.sub(r":[0-9]+$", "", series.metric.get(label, ""))
+            if (node := names.known(host)) is not None:
+                held.setdefault(node, []).append(series)
+        for each in nodes:
+            if each.name in held:
+                yield each.name, held[each.name]
 
     def _slices(self, call: Call, selector: str) -> Iterator[_Told]:
         """The answers for the window, in pieces that the server is willing to give."""
@@ -337,11 +363,11 @@ class _Asking:
                 series.metric["__name__"] = names[name]
             yield series
 
-    def _observation(self, offset: int, body: str) -> Observation:
+    def _observation(self, node: str | None, offset: int, body: str) -> Observation:
         return Observation(
             source=self.source,
             format=Format.PROMETHEUS_METRICS,
-            node=self.node.name if self.node else None,
+            node=node,
             stream=f"promql/{self.family}",
             offset=offset,
             window=self.window,
