@@ -3,6 +3,7 @@
 import math
 import random
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ class Plan:
     second: Shape | None = None
 
 
+@cache
 def frequencies() -> dict[str, Any]:
     """The weights of kinds and groups."""
     loaded: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "frequencies.yaml").read_text())
@@ -212,6 +214,8 @@ def judge(name: str, plan: Plan, scene: Scene, findings: list[Finding], drawn: l
     if found.sub_domain in SUB_DOMAINS and plan.kind == "single":
         found = replace(found, root_lines=found.root_lines + shown.series(files, scene))
     states = list(found.states) or _states(scene, drawn)
+    if plan.kind == "two_roots":  # what either root may be said to have ended in
+        states = list(dict.fromkeys(states + [state for finding in findings for state in finding.states]))
     metric = any(path.startswith("metrics/") for path in files.texts)
     return Truth(name, plan.kind, plan.shape.name, scene.fleet, found, accept, states, metric)
 

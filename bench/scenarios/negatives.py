@@ -57,7 +57,11 @@ def teardown(scene: Scene) -> Finding:
         at + 7.5,
         'Exception ignored in: <function _MultiProcessingDataLoaderIter.__del__ at 0x7f1a2c3d4e50>\nTraceback (most recent call last):\n  File "'
         + scene.job.site_packages
-        + '/torch/utils/data/dataloader.py", line 1478, in __del__\n    self._shutdown_workers()\nAssertionError: can only test a child process',
+        + '/torch/utils/data/dataloader.py", line 1478, in __del__\n    self._shutdown_workers()\n  File "'
+        + scene.job.site_packages
+        + '/torch/utils/data/dataloader.py", line 1461, in _shutdown_workers\n    if w.is_alive():\n  File "/usr/lib/python'
+        + scene.job.python
+        + "/multiprocessing/process.py\", line 160, in is_alive\n    assert self._parent_pid == os.getpid(), 'can only test a child process'\nAssertionError: can only test a child process",
     )
     scene.raw(
         scene.pick(),

@@ -108,6 +108,8 @@ def _course(
     samples = []
     gone = scene.silent_from.get(node, float("inf"))
     whole = rest < 1e6
+    if not shifts and not spread and name not in IDLE and gone > times.stop:
+        return [(at, f"{rest:.0f}" if whole else f"{rest:.6e}") for at in times]
     for at in times:
         if at > gone:
             if name == "up":
