@@ -15,12 +15,13 @@ _NEAR_LINES = 2
     name="skipped-errors",
     since="0.1.0",
     stage=FilterStage.MAIN,
-    needs=("ERROR_SKIPPED", "tag:app_failure"),
+    needs=("ERROR_SKIPPED",),
 )
 def skipped_errors(view: EventView) -> Iterator[EventDecision]:
-    """An exception is set aside where its writer says, in the lines around it, that it is skipped.
+    """An exception is set aside where its writer says, in the lines around it, that it goes on without.
 
-    Why: a data loader that skips a broken image logs the whole traceback; what ended the job is something else.
+    Why: a data loader that skips a broken image logs the whole traceback, a search for the batch size runs out of
+    memory on purpose; what ended the job is something else.
     Misses: exceptions of which there are more than the program says it skipped, for one of them may have ended it.
     Next step: look at what came last.
     """
@@ -29,10 +30,10 @@ def skipped_errors(view: EventView) -> Iterator[EventDecision]:
     for sign in view.of("ERROR_SKIPPED"):
         signs.setdefault((sign.key, sign.writer), []).append(sign.line)
         said[sign.key, sign.writer] += sign.count
-    for event in view.of("tag:app_failure"):
+    for event in view.of("tag:app_failure", "tag:memory_limit"):
         place = (event.key, event.writer)
         if event.count <= said[place] and any(_is_near(event, line) for line in signs.get(place, ())):
-            yield SetContext(event, "the program says that it skips it and goes on")
+            yield SetContext(event, "the program says that it goes on without it")
 
 
 def _is_near(event: Event, line: int) -> bool:
@@ -47,6 +48,12 @@ CASES = """
     node-01 +0.0s applog | INFO continuing with the next sample
   expect: |
     context node-01 +0.0s FILE_CORRUPT
+- name: a search for the largest batch
+  given: |
+    node-01 +0.0s applog | torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB.
+    node-01 +0.0s applog | Batch size 32 failed, trying batch size 16
+  expect: |
+    context node-01 +0.0s CUDA_OUT_OF_MEMORY
 - name: an error after the one that was skipped
   because: nothing says that it was skipped too
   given: |
