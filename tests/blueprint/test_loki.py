@@ -493,6 +493,23 @@ def test_credentials_and_tenant_are_sent() -> None:
         assert {r.headers.get("x-scope-orgid") for r in server.requests} == {"team-1"}
 
 
+def test_what_was_sent_in_confidence_comes_back_in_no_report() -> None:
+    for more in ({"token": "t0ken-x"}, {"username": "alice", "password": "s3cret-x"}):
+        for status, headers in ((400, {}), (401, {}), (302, {"Location": "http://10.0.0.1/in?token=t0ken-x"})):
+
+            def echo(request: Request, status: int = status, headers: dict[str, str] = headers) -> Reply:
+                said = f"what is {request.headers.get('authorization')}"
+                return Reply(status, said, headers, content_type="text/plain")
+
+            with Server(echo) as server:
+                connector = Loki(settings(server.url, **more))
+                reasons = [reason or "" for *_, reason in told(collected(connector, attempt(), PLAN))]
+                connector.close()
+            assert any(str(status) in reason for reason in reasons)
+            secrets = ("t0ken-x", "s3cret-x", "YWxpY2U6czNjcmV0LXg=")
+            assert not any(secret in reason for secret in secrets for reason in reasons)
+
+
 def test_a_server_that_wants_a_tenant_says_which_setting_it_is() -> None:
     found = asked(double(), attempt(), tenant=None)
     assert {reason for *_, reason in told(found)} == {"asks for a tenant (401: no org id); set `tenant`"}

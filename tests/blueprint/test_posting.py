@@ -11,6 +11,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from attribution.blueprint.connectors.base import ConnectorError, SinkBusy, SinkRefused
 from attribution.blueprint.connectors.sinks.slack import Slack, SlackSettings, message
@@ -147,6 +148,43 @@ def test_who_is_away_or_silent_may_come_back() -> None:
     with closing(slack), pytest.raises(ConnectorError) as caught:
         slack.check()
     assert "s3cret" not in str(caught.value)
+
+
+def test_who_takes_the_result_need_not_say_more(receiver: Receiver) -> None:
+    """Neither an answer that never ends nor one that cannot be read makes it less taken."""
+    receiver.answers = [
+        Reply(body="x" * 1000, drip_secs=5.0),
+        Reply(body=b"no gzip", headers={"Content-Encoding": "gzip"}),
+    ]
+    sink = webhook(receiver, timeout_secs=20)
+    with closing(sink):
+        for _ in range(2):
+            sink.write(result(), lambda: SNAPSHOT)
+    assert len(receiver.requests) == 2
+
+
+def test_what_was_sent_in_confidence_is_not_shown(receiver: Receiver) -> None:
+    receiver.answers = [Reply(401, "no such hook: POST /services/T0B1/s3cret-path; Authorization 'Bearer t0ken-x'")]
+    with pytest.raises(ConnectorError) as caught:
+        write(webhook(receiver, token="t0ken-x"))
+    assert "t0ken-x" not in str(caught.value) and "no such" in str(caught.value)
+    with pytest.raises(ConnectorError) as caught:
+        write(Slack(SlackSettings.model_validate({"url": f"{receiver.url}/services/T0B1/s3cret-path"})))
+    assert "s3cret" not in str(caught.value) and "T0B1" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["one\ntwo", "schlüssel", "esc\x1b"])
+def test_a_token_that_no_header_may_hold_is_refused_unseen(receiver: Receiver, token: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        webhook(receiver, token=token)
+    assert "holds characters that no header may hold" in caught.value.errors()[0]["msg"]
+
+
+def test_an_address_of_slack_is_one() -> None:
+    for wrong in ("SECRETX", "ftp://10.0.0.1/x"):
+        with pytest.raises(ValidationError, match="is no address") as caught:
+            SlackSettings.model_validate({"url": wrong})
+        assert wrong not in caught.value.errors()[0]["msg"]
 
 
 def test_a_check_delivers_nothing(receiver: Receiver) -> None:

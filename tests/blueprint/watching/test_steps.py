@@ -343,6 +343,17 @@ def test_a_result_that_a_sink_refuses_or_that_is_too_late_is_kept_and_told(store
     assert sorted(one.sink for one in steps.outbox.failed(9)) == ["away", "strict"]
 
 
+def test_a_result_that_waited_for_its_turn_is_offered_before_it_is_too_late(store: Store) -> None:
+    slow = Failing(RuntimeError("away"))
+    steps = Steps(store, Scripted(ended("a")), sinks={"slow": slow}, delivery_secs=100, retry_secs=60)
+    steps.round()
+    while steps.work.step():
+        pass
+    steps.pass_by(500).run()
+    steps.pass_by(61).run()
+    assert (len(slow.errors), len(slow.results)) == (1, 1)
+
+
 def test_a_sink_that_does_not_want_a_result_is_done_with_it(store: Store) -> None:
     class Choosy(FakeSink):
         def wants(self, result: AttributionBlueprintResult) -> bool:

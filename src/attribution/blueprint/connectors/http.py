@@ -5,10 +5,12 @@ sentence, and `HttpCollector` turns questions into observations so that each sou
 server does.
 """
 
+import re
 import ssl
 import threading
 import time
 from abc import abstractmethod
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 import attribution
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import DEADLINE, Collected, Collector, ConnectorError, Halted
+from attribution.blueprint.connectors.foreign import hidden
 from attribution.client.retry import BUSY, Busy, Retries, send
 from attribution.configuration.secrets import Address, Secret, without_password
 from attribution.contracts.base import Strict
@@ -271,7 +274,7 @@ class HttpSource:
     def _given_up(self, error: Exception | None, tries: int) -> Refused:
         times = "1 try" if tries == 1 else f"{tries} tries"
         if isinstance(error, Busy):
-            status, text = error.response.status_code, _text(error.response)
+            status, text = error.response.status_code, self._text(error.response)
             return Refused(Why.BUSY, f"answered {status} after {times}{_said(text)}", status, text)
         if isinstance(error, httpx.TimeoutException):
             return Refused(Why.UNREACHABLE, f"did not answer within {self.settings.timeout_secs:g} s ({times})")
@@ -279,13 +282,28 @@ class HttpSource:
         return Refused(Why.UNREACHABLE, f"cannot be reached at {self.address}: {reason} ({times})")
 
     def _refused(self, response: httpx.Response) -> Refused:
-        status, text = response.status_code, _text(response)
+        status, text = response.status_code, self._text(response)
         if status in {401, 403}:
             return Refused(Why.DENIED, f"refuses the credentials ({status}){_said(text)}", status, text)
         if 300 <= status < 400:
-            where = _words(without_password(response.headers.get("location", "")))
+            location = without_password(response.headers.get("location", ""))
+            where = _words(hidden(re.split(r"[?#]", location, maxsplit=1)[0], self._secrets()))
             return Refused(Why.WRONG, f"sends elsewhere ({status}): {where or 'it does not say where'}", status, text)
         return Refused(Why.WRONG, f"answered {status}{_said(text)}", status, text)
+
+    def _text(self, response: httpx.Response) -> str:
+        """The begin of what was answered, without what it was sent in confidence."""
+        return hidden(response.content[:4096].decode("utf-8", "replace"), self._secrets())
+
+    def _secrets(self) -> Iterator[str]:
+        own = self.settings
+        yield from (secret.get_secret_value() for secret in (own.token, own.password) if secret is not None)
+        if own.username is not None and own.password is not None:
+            yield b64encode(f"{own.username}:{own.password.get_secret_value()}".encode()).decode()
+        try:
+            yield from (value.removeprefix("Bearer ") for value in _fresh(own.fresh_token_file).values())
+        except ConnectorError:
+            return  # it was not sent either
 
 
 def _fresh(file: Path | None) -> dict[str, str]:
@@ -325,10 +343,6 @@ def _note_clock(response: httpx.Response, effort: Effort) -> None:
         return
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     effort.ahead_secs = (date - datetime.now(UTC)).total_seconds()
-
-
-def _text(response: httpx.Response) -> str:
-    return response.content[:4096].decode("utf-8", "replace")
 
 
 def _words(text: str) -> str:

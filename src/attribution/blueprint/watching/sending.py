@@ -80,7 +80,8 @@ class Sending:
 
     def _not_taken(self, delivery: Delivery, error: Exception) -> str:
         now, told = self._now(), {"attempt": words(delivery.label), "sink": self.name, "reason": words(error)}
-        is_late = now - delivery.made_at > timedelta(seconds=self._settings.delivery_secs)
+        # what waited for its turn behind others was not offered yet
+        is_late = delivery.tries > 0 and now - delivery.made_at > timedelta(seconds=self._settings.delivery_secs)
         if is_late or isinstance(error, SinkRefused):
             if not self._outbox.fail(delivery, words(error), now):
                 return "lost"

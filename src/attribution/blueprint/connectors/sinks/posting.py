@@ -1,13 +1,16 @@
 """What sinks have in common that post results to an address: which results, how, and what an answer means."""
 
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
+from urllib.parse import urlsplit
 
 import httpx
 from pydantic import Field
 
 import attribution
 from attribution.blueprint.connectors.base import ConnectorError, SinkBusy, SinkRefused
+from attribution.blueprint.connectors.foreign import hidden
 from attribution.client.retry import retry_after_secs
 from attribution.contracts.base import Strict
 from attribution.contracts.result import AttributionBlueprintResult
@@ -53,11 +56,15 @@ def page_of(settings: PostingSettings, result: AttributionBlueprintResult) -> st
 
 
 class Post:
-    """Posts to one address. Redirects are not followed: a result goes where it was meant to go, or nowhere."""
+    """Posts to one address. Redirects are not followed: a result goes where it was meant to go, or nowhere.
 
-    def __init__(self, url: str, timeout_secs: float) -> None:
+    What the other side says is shown without the address, what its path and query hold, and the `secrets`.
+    """
+
+    def __init__(self, url: str, timeout_secs: float, secrets: Iterable[str | None] = ()) -> None:
         self._url = url
         self._timeout_secs = timeout_secs
+        self._secrets = (*secrets, *_secrets_of(url))
         self._lock = threading.Lock()
         self._client: httpx.Client | None = None
 
@@ -89,20 +96,40 @@ class Post:
                 self._client = None
 
     def _called(self, method: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers, str]:
-        """Status, headers and the begin of an answer; no more of it is read."""
+        """Status, headers and what an answer that refuses says; of one that takes the result no more is read."""
         try:
             with self._opened().stream(method, self._url, content=body, headers=headers) as response:
-                held = b""
-                for chunk in response.iter_bytes(_MOST_BYTES):
-                    held += chunk
-                    if len(held) >= _MOST_BYTES:
-                        break
-                return response.status_code, response.headers, _said(held)
+                said = "" if response.is_success else self._said(response)
+                return response.status_code, response.headers, said
         except httpx.TimeoutException:
             raise SinkBusy(f"gave no answer within {self._timeout_secs:g} s") from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise SinkBusy(f"cannot be reached: {visible(reason.replace(self._url, 'its address'))}") from None
+        except (httpx.LocalProtocolError, ValueError):  # its words hold the header, which may be a secret
+            raise ConnectorError(
+                "cannot be asked: its address, token or signature holds characters that none may hold"
+            ) from None
+        except httpx.InvalidURL:
+            raise ConnectorError("has an address that cannot be used; check its host and port") from None
+        except httpx.RemoteProtocolError as error:
+            raise SinkBusy(f"gave no answer that can be read: {self._shown(str(error))}") from None
+        except httpx.HTTPError as error:
+            raise SinkBusy(f"cannot be reached: {self._shown(str(error)) or type(error).__name__}") from None
+
+    def _said(self, response: httpx.Response) -> str:
+        """The begin of what was answered, on one line that no terminal acts on. What cannot be read says nothing."""
+        until, held = time.monotonic() + self._timeout_secs, b""
+        try:
+            for chunk in response.iter_bytes(_MOST_BYTES):
+                held += chunk
+                if len(held) >= _MOST_BYTES or time.monotonic() > until:
+                    break
+        except httpx.HTTPError:
+            pass
+        words = self._shown(held.decode("utf-8", "replace"))
+        return f": {words}" if words else ""
+
+    def _shown(self, text: str) -> str:
+        words = " ".join(hidden(text, self._secrets).split())
+        return visible(words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…")
 
     def _opened(self) -> httpx.Client:
         with self._lock:
@@ -118,8 +145,7 @@ def reached(post: Post) -> str:
     return f"is there (it answered {status} to a call that delivers nothing)"
 
 
-def _said(body: bytes) -> str:
-    """The begin of what was answered, on one line that no terminal acts on."""
-    text = " ".join(body.decode("utf-8", "replace").split())
-    short = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-    return f": {visible(short)}" if short else ""
+def _secrets_of(url: str) -> tuple[str, ...]:
+    """What may be secret of an address: all behind the host, also piece by piece."""
+    parts = urlsplit(url)
+    return (url, parts.path, *parts.path.split("/"), parts.query, *parts.query.replace("=", "&").split("&"))

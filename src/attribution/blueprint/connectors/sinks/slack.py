@@ -1,10 +1,11 @@
 """Results are told in a channel of Slack, or of what takes the same messages, as a colleague would tell them."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from attribution.blueprint.connectors.base import Sink
 from attribution.blueprint.connectors.sinks.posting import Post, PostingSettings, page_of, reached, wanted
@@ -26,6 +27,13 @@ class SlackSettings(PostingSettings):
     """Which channel, and which results it is told."""
 
     url: Secret = Field(description="address of the incoming webhook; whoever knows it can write to the channel")
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, value: Secret) -> Secret:
+        if not re.match(r"https?://[^/\s]", value.get_secret_value()):
+            raise ValueError("is no address such as https://hooks.example/...")
+        return value
 
 
 class Slack(Sink[SlackSettings]):

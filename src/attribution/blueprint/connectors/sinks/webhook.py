@@ -8,9 +8,10 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from attribution.blueprint.connectors.base import Sink
+from attribution.blueprint.connectors.http import in_header
 from attribution.blueprint.connectors.sinks.posting import Post, PostingSettings, page_of, reached, wanted
 from attribution.configuration.secrets import Address, Secret
 from attribution.contracts.exchange import CatalogSnapshot
@@ -35,6 +36,13 @@ class WebhookSettings(PostingSettings):
     token: Secret | None = Field(default=None, description="bearer token that the address asks for")
     body: Body = Field(default=Body.FULL, description="the whole result, or a short form without its evidence")
 
+    @field_validator("token")
+    @classmethod
+    def _may_be_sent(cls, value: Secret | None) -> Secret | None:
+        if value is not None:
+            in_header(value.get_secret_value())
+        return value
+
 
 class Webhook(Sink[WebhookSettings]):
     """Posts each result as JSON. The same result has the same idempotency key, however often it is posted."""
@@ -43,7 +51,8 @@ class Webhook(Sink[WebhookSettings]):
 
     def __init__(self, settings: WebhookSettings) -> None:
         super().__init__(settings)
-        self._post = Post(settings.url, settings.timeout_secs)
+        secrets = (settings.token, settings.secret)
+        self._post = Post(settings.url, settings.timeout_secs, [s.get_secret_value() for s in secrets if s is not None])
 
     def check(self) -> str:
         """See whether something answers at the address; nothing is delivered."""
