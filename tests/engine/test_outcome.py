@@ -117,6 +117,13 @@ def test_nothing_at_all_is_insufficient_and_unknown() -> None:
     assert got.first_failure is None
 
 
+def test_what_the_scope_lacks_is_handed_on() -> None:
+    context = {"inferred": ("nodes",), "partial": "its pods are gone"}
+    told = conclude_toy([], context=context)
+    assert (told.inferred, told.partial) == (("nodes",), "its pods are gone")
+    assert conclude_toy([]).partial is None
+
+
 def test_a_completed_attempt_has_no_cause() -> None:
     got = conclude_toy([event("GPU_LOST"), event("ECHO")], context={"scheduler_state": "COMPLETED", "exit_code": 0})
     assert (got.terminal_state, got.sub_domain) == (TerminalState.COMPLETED, SubDomain.NONE)

@@ -228,6 +228,7 @@ def user_code() -> Diagnosis:
         ),
         actions=(Action.FIX_USER_CODE,),
         inferred=("nodes", "started_at"),
+        partial="its pods are gone, so its nodes and ranks are not known",
     )
 
 
@@ -463,6 +464,7 @@ def hostile() -> Diagnosis:
         untestable=(Untestable(sub_domains=(SubDomain.DATA,), source=Source.BMC, nodes=(evil,), reason=evil),),
         would_decide=evil,
         inferred=(evil,),
+        partial=evil,
         actions=(Action.DRAIN_NODE,),
         coverage=(covered(Source.SYSLOG, evil, reason=evil, node_is_guess=True),),
         trace=(TraceEntry(stage="job", rule=evil, outcome=evil, symptom=evil, node=evil, reason=evil),),

@@ -98,6 +98,14 @@ def test_a_first_failure_is_told_relative_to_the_cause_only_on_comparable_clocks
     assert "rank 3, -0 s ±1 s" in text.render(apart.model_copy(update={"evidence": coarse}))
 
 
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_scope_that_is_incomplete_is_said(verbose: bool) -> None:
+    diagnosis = builders.single().model_copy(update={"partial": "none of its pods was placed on a node"})
+    assert "    = partial        none of its pods was placed on a node\n" in text.render(diagnosis, verbose=verbose)
+    assert "- **Partial:** none of its pods was placed on a node\n" in markdown.render(diagnosis)
+    assert "partial  " not in text.render(builders.metric(), verbose=verbose)
+
+
 def test_nothing_set_aside_is_lost() -> None:
     kinds = tuple(builders.aside(f"KIND_{n}", "node-01", "XID_79", f"reason {n}") for n in range(9))
     diagnosis = builders.diagnosis(SubDomain.DATA, symptoms=kinds)
@@ -179,6 +187,7 @@ def diagnoses(draw: st.DrawFn) -> Diagnosis:
         evidence=(builders.line("e1", any_text() * 3, **line),),
         would_decide=any_text(),
         inferred=(any_text(),),
+        partial=any_text(),
         coverage=tuple(covered),
         untestable=({"sub_domains": (SubDomain.DATA,), "nodes": (any_text(),), "reason": any_text()},),
         alternatives=({"symptom": any_text(), "sub_domain": "data", "ruled_out": True, "because": any_text()},),

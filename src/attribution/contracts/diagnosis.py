@@ -176,6 +176,7 @@ class Diagnosis(Lenient):
     would_decide: str | None = Field(default=None, description="the observation that would settle the doubt")
     actions: tuple[Action, ...] = ()
     inferred: tuple[str, ...] = Field(default=(), description="fields of the context read off the evidence")
+    partial: str | None = Field(default=None, description="why the scope that the context gave is incomplete, if it is")
     coverage: tuple[CoverageLine, ...] = ()
     trace: tuple[TraceEntry, ...] = ()
     catalog: CatalogIdentity

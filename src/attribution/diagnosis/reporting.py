@@ -101,6 +101,7 @@ def report(
         would_decide=settled,
         actions=_actions(outcome, causes, excluded),
         inferred=evidence.context.inferred,
+        partial=evidence.context.partial,
         coverage=covered,
         trace=trace.entries(),
         catalog=CatalogIdentity(version=catalog.version, digest=catalog.digest),

@@ -38,6 +38,7 @@ def facts(answer: Answer, everything: bool = False) -> list[Fact]:
         _fact("harmless", _harmless(answer)),
         Fact("set aside", tuple(() if everything else _set_aside(answer))),
         _fact("inferred", _inferred(answer)),
+        _fact("partial", answer.diagnosis.partial or ""),
         _fact("examined", "" if everything else _examined(answer)),
         _fact("not examined", _not_examined(answer)),
         _fact("more", _more(answer)),

@@ -1,11 +1,13 @@
 """Answers as `sacct` and `sacctmgr` do, from rows that a test wrote. Run as either of them, by the name it is called.
 
 The environment variable FAKE_SLURM names a JSON file: `rows` and `events` (lists of mappings, times as text in UTC),
-`version`, and for faults `sleep_secs`, `stderr`, `exit_code`, `hidden_fields` (listed, and refused when asked for).
+`version`, and for faults `sleep_secs`, `stderr`, `exit_code`, `hidden_fields` (listed, and refused when asked for),
+`noise_bytes` (so many bytes in place of rows) and `cut_chars` (the rows break off there).
 """
 
 import json
 import os
+import random
 import re
 import sys
 import time
@@ -43,9 +45,11 @@ def sacct(told: dict[str, Any]) -> int:
         sys.stderr.write(f'sacct: error: Invalid field requested: "{refused[0]}"\n')
         return 1
     mark = options.get("delimiter", "|")
-    for row in rows:
-        if wanted(row, options, rows):
-            print(mark.join(stamped(field, row[field]) for field in fields))
+    if "noise_bytes" in told:
+        sys.stdout.buffer.write(random.Random(1).randbytes(told["noise_bytes"]))
+        return 0
+    lines = [mark.join(stamped(field, row[field]) for field in fields) for row in rows if wanted(row, options, rows)]
+    sys.stdout.write("".join(f"{line}\n" for line in lines)[: told.get("cut_chars")])
     return 0
 
 

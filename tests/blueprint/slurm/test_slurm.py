@@ -10,7 +10,10 @@ import pytest
 
 from attribution.blueprint.attempt import Attempt, Query, Unusable
 from attribution.blueprint.connectors.base import ConnectorError
+from attribution.blueprint.connectors.context.launch_command import shown_command
 from attribution.blueprint.connectors.context.slurm import SlurmContexts, SlurmSettings
+from attribution.blueprint.connectors.context.slurm_rows import rows as read_rows
+from attribution.cli.main import EXIT_EVIDENCE, EXIT_UNAVAILABLE, main
 from attribution.contracts.vocabulary import Format, Source, Status
 from attribution.testing import context_connector_complies
 
@@ -361,3 +364,92 @@ def test_an_output_over_the_limit_is_cut_and_said(fake: Fake) -> None:
     told = [item for item in items if isinstance(item, Unusable)]
     assert ("103", 1) in {item.identity[2:] for item in items if isinstance(item, Attempt)}
     assert told and all(item.is_failure and "wrote more than 3000 bytes" in item.reason for item in told)
+
+
+# --- output that cannot be read ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", [{"noise_bytes": 300_000}, {"noise_bytes": 40}, {"cut_chars": 100}])
+def test_nonsense_is_not_taken_for_nothing_found(fake: Fake, fault: dict[str, int]) -> None:
+    fake(**fault)
+    with pytest.raises(ConnectorError, match="ends within a row, or is none of its rows"):
+        connector().check()
+    with pytest.raises(ConnectorError, match="ends within a row"):
+        list(connector().discover(Query(job="103")))
+    (told,) = connector().discover(Query())
+    assert isinstance(told, Unusable) and told.is_failure
+    assert told.reason.startswith("not all jobs of this span were looked at: what `sacct` printed ends within a row")
+
+
+def test_a_row_that_is_cut_within_its_last_number_is_said(fake: Fake) -> None:
+    rows = table("slurm-22.05.txt")
+    job = next(row for row in rows if row["JobID"] == "103")
+    fields = tuple(job)
+    text = "\x1f".join(job[name] for name in fields)
+    assert len(list(read_rows([f"{text}\n"], fields, "\x1f"))) == 1
+    with pytest.raises(ConnectorError, match="ends within a row"):
+        list(read_rows([text], fields, "\x1f"))
+    assert list(read_rows([" \n"], fields, "\x1f")) == []
+
+
+def test_jobs_before_the_place_where_the_rows_break_off_are_found(fake: Fake) -> None:
+    fake(cut_chars=4000)
+    items = list(connector().discover(Query()))
+    assert [item.context.workload_id for item in items if isinstance(item, Attempt)][:1] == ["101"]
+    told = [item for item in items if isinstance(item, Unusable)]
+    assert all(item.is_failure for item in told)
+    assert [item.reason.partition(":")[0] for item in told] == [
+        "not all records of these jobs were looked at",
+        "not all jobs of this span were looked at",
+    ]
+
+
+def test_rows_of_no_job_are_counted_and_the_others_found(fake: Fake) -> None:
+    rows = table("slurm-22.05.txt")
+    job = next(row for row in rows if row["JobID"] == "103")
+    fake(rows=[*rows, *({**job, "JobID": f"\x1bno-{n}", "DBIndex": f"9999{n}"} for n in range(2))])
+    items = list(connector().discover(Query()))
+    assert len([item for item in items if isinstance(item, Attempt)]) == len(ENDINGS)
+    told = {item.reason for item in items if isinstance(item, Unusable) and item.is_failure}
+    said = "2 rows that `sacct` printed are of no job: `\\x1bno-0` is no id of one"
+    assert f"not all jobs of this span were looked at: {said}" in told
+    with pytest.raises(ConnectorError, match="2 rows that `sacct` printed are of no job"):
+        connector().check()
+
+
+def test_a_run_that_reads_nonsense_ends_as_one_that_failed(fake: Fake, capsys: pytest.CaptureFixture[str]) -> None:
+    fake(noise_bytes=300_000)
+    for words, code in ((["run"], EXIT_EVIDENCE), (["run", "--check"], EXIT_UNAVAILABLE)):
+        assert main([*words, "--context-slurm-sacct", "sacct"]) == code
+        assert "what `sacct` printed ends within a row" in capsys.readouterr().err
+
+
+# --- secrets ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("sbatch --token=s3cr3t job.sh", "sbatch --token=*** job.sh"),
+        ("sbatch --export=HF_TOKEN=s3cr3t job.sh", "sbatch --export=HF_TOKEN=*** job.sh"),
+        ("sbatch --wrap 'run --api-key \"s3 cr3t\" -n 2'", "sbatch --wrap 'run --api-key *** -n 2'"),
+        ('sbatch --wrap "run --password \\"s3 cr3t\\" -n 2"', 'sbatch --wrap "run --password *** -n 2"'),
+        ("sbatch job.sh https://ada:s3cr3t@10.0.0.1/x", "sbatch job.sh https://ada:***@10.0.0.1/x"),
+        ("sbatch lost.sh --nodes=2", "sbatch lost.sh --nodes=2"),
+    ],
+)
+def test_the_launch_command_keeps_no_secret(fake: Fake, given: str, shown: str) -> None:
+    rows = table("slurm-22.05.txt")
+    next(row for row in rows if row["JobID"] == "103")["SubmitLine"] = given
+    fake(rows=rows)
+    assert found(Query(job="103"))[("103", 1)].context.launch_command == shown
+
+
+def test_a_secret_at_the_cut_is_masked_before_it(fake: Fake) -> None:
+    shown = shown_command("x" * 4080 + " https://ada:s3cr3t@10.0.0.1/x --token=s3cr3t")
+    assert shown is not None and "s3c" not in shown and len(shown) == 4097
+    assert shown_command(" ") is None
+
+
+def test_masking_takes_work_in_proportion() -> None:
+    assert shown_command("token" * 200_000) == ("token" * 820)[:4096] + "…"

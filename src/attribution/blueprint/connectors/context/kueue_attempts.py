@@ -1,12 +1,12 @@
 """One attempt of a job on Kubernetes: its context, and the objects that are evidence of how it ended."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.context.kueue_memory import Recorder
+from attribution.blueprint.connectors.context.launch_command import shown_command
 from attribution.blueprint.connectors.kubernetes.cluster import Cluster
 from attribution.blueprint.connectors.kubernetes.evidence import observations, told
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, shown
@@ -43,8 +43,6 @@ from attribution.contracts.vocabulary import Scheduler, Status
 _MARGIN = timedelta(minutes=15)
 _ECHO = timedelta(seconds=10)
 """How long after an eviction events still speak of it, where another attempt follows."""
-_LONGEST_COMMAND = 4000
-_SECRET = re.compile(r"(?i)((?:token|secret|passw(?:or)?d|api[-_]?key|access[-_]?key)\w*[=\s]+)\S+")
 _FRAMEWORKS = {"PyTorchJob": "pytorch", "RayJob": "ray"}
 _NODE_EVENTS = "default"
 """The namespace in which a cluster keeps the events of its nodes."""
@@ -270,7 +268,7 @@ def _command(found: Gathered, pods: Sequence[Seen]) -> str | None:
     specs += [at(found.story.root, "spec", "template", "spec")]
     specs += [at(part, "template", "spec") for part in things(found.story.root, "spec", "podSets")]
     command = next((line for spec in specs if (line := command_of(spec))), None)
-    return None if command is None else _SECRET.sub(r"\1***", command)[:_LONGEST_COMMAND]
+    return None if command is None else shown_command(command)
 
 
 # --- exit codes -------------------------------------------------------------------------------------------------------

@@ -25,7 +25,17 @@ from attribution.blueprint.connectors.context.slurm_evidence import (
     record_observation,
 )
 from attribution.blueprint.connectors.context.slurm_jobs import JobAttempt, attempts, context_of
-from attribution.blueprint.connectors.context.slurm_rows import LAST, NEEDED, WANTED, JobId, Record, Row, records, rows
+from attribution.blueprint.connectors.context.slurm_rows import (
+    LAST,
+    NEEDED,
+    WANTED,
+    JobId,
+    OutputUnreadable,
+    Record,
+    Row,
+    records,
+    rows,
+)
 from attribution.contracts.base import Strict
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.observation import Observation, Window
@@ -136,7 +146,7 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
         try:
             for record in self._ended(query):
                 wanted.setdefault(record.id.asked, set()).add(_key(record))
-        except CommandCut as error:  # what was read is looked at all the same
+        except (CommandCut, OutputUnreadable) as error:  # what was read is looked at all the same
             cut = str(error)
         keys = {key for own in wanted.values() for key in own}
         for ids in _batches(sorted(wanted, key=_by_number), _AT_ONCE):
@@ -149,8 +159,7 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
         asked = JobId.parse(job)
         if asked is None:
             return
-        found = list(self._records(["--allocations", f"--jobs={asked.asked}"]))
-        ids = {record.id.asked for record in found}
+        ids = {record.id.asked for record in self._records(["--allocations", f"--jobs={asked.asked}"])}
         yield from self._attempts(sorted(ids, key=_by_number), replace(query, job=None), lambda attempt: True)
 
     # --- sacct --------------------------------------------------------------------------------------------------------
@@ -218,8 +227,13 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
         """The attempts of some jobs that are chosen and that the query wants. What is too much at once is halved."""
         if not ids:
             return
+        found: list[Record] = []
+        unread = None
         try:
-            found = list(attempts(self._records([f"--jobs={','.join(ids)}"])))
+            for record in self._records([f"--jobs={','.join(ids)}"]):
+                found.append(record)
+        except OutputUnreadable as error:
+            unread = str(error)
         except CommandCut as error:
             if len(ids) == 1:
                 yield Unusable("sacct", f"the job {ids[0]} was not looked at: {error}")
@@ -227,8 +241,10 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
             for half in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
                 yield from self._attempts(half, query, chosen)
             return
-        every = [(attempt, context_of(attempt, self.settings.cluster)) for attempt in found]
+        every = [(attempt, context_of(attempt, self.settings.cluster)) for attempt in attempts(found)]
         yield from self._with_evidence([pair for pair in every if query.wants(pair[1]) and chosen(pair[0])])
+        if unread:
+            yield Unusable("sacct", f"not all records of these jobs were looked at: {unread}")
 
     def _with_evidence(self, own: Sequence[tuple[JobAttempt, ExecutionContext]]) -> Iterator[Attempt]:
         """The attempts, with what Slurm recorded of each."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from attribution.blueprint.connectors.context.launch_command import shown_command
 from attribution.blueprint.connectors.context.slurm_rows import JobId, Record, exit_code
 from attribution.blueprint.hostlist import HostlistError
 from attribution.contracts.context import ExecutionContext, Node
@@ -21,7 +22,6 @@ _GRAVITY = (
 )
 """Of the components of one job, the one whose state says most speaks for all."""
 _MAX_SIGNAL = 64
-_COMMAND_CHARS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,6 @@ def context_of(attempt: JobAttempt, cluster: str | None) -> ExecutionContext:
     code, signal = _ending(record)
     nodes, partial = _nodes(attempt)
     tasks = _tasks(attempt, len(nodes))
-    command = leader.row.get("SubmitLine", "").strip()
     reason = row.get("Reason", "").strip()
     return ExecutionContext(
         workload_id=attempt.workload,
@@ -130,7 +129,7 @@ def context_of(attempt: JobAttempt, cluster: str | None) -> ExecutionContext:
         cluster=cluster or row.get("Cluster") or None,
         name=leader.row["JobName"] or None,
         user=leader.row["User"] or None,
-        launch_command=command[:_COMMAND_CHARS] + ("…" if len(command) > _COMMAND_CHARS else "") or None,
+        launch_command=shown_command(leader.row.get("SubmitLine", "")),
         submitted_at=leader.submitted,
         started_at=start,
         ended_at=end,

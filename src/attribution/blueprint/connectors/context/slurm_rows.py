@@ -5,7 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from attribution.blueprint.connectors.base import ConnectorError
 from attribution.blueprint.hostlist import expand
+from attribution.presentation.columns import clip, visible
 
 NEEDED = ("JobID", "JobIDRaw", "State", "ExitCode", "Submit", "Start", "End", "NodeList", "User", "JobName")
 """Fields that every Slurm has and without which nothing can be said."""
@@ -21,8 +23,13 @@ LAST = "ElapsedRaw"
 """Always asked for last: a number, so that the end of its line is the end of the row, whatever stands before it."""
 
 UNASSIGNED = frozenset({"", "None assigned", "None", "(null)"})
+_SHOWN_ID = 40
 _NO_TIME = frozenset({"", "Unknown", "None", "N/A", "(null)", "0"})
 _ID = re.compile(r"(?P<job>\d+)(?:_(?P<task>\d+|\[[^\]]*\]))?(?:\+(?P<component>\d+))?(?:\.(?P<step>.+))?", re.DOTALL)
+
+
+class OutputUnreadable(ConnectorError):
+    """Not all that `sacct` printed can be read; what can be was handed out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ class Record:
 def rows(chunks: Iterable[str], fields: tuple[str, ...], mark: str) -> Iterator[Row]:
     """The rows of an output without header. The last field holds no line end; all others may hold anything.
 
-    An output that breaks off within a row loses that row.
+    Raises OutputUnreadable at the end of an output that breaks off within a row, or that holds none.
     """
     values: list[str] = []
     rest = ""
@@ -117,14 +124,23 @@ def rows(chunks: Iterable[str], fields: tuple[str, ...], mark: str) -> Iterator[
             last, _, rest = rest.partition("\n")
             yield dict(zip(fields, [*values, last], strict=True))
             values = []
+    if values or rest.strip():
+        remedy = "run it by hand and see what it prints, then ask again"
+        raise OutputUnreadable(f"what `sacct` printed ends within a row, or is none of its rows ({remedy})")
 
 
 def records(found: Iterable[Row]) -> Iterator[Record]:
-    """Rows of jobs, each with the rows of its steps, which follow it and carry its index in the database."""
+    """Rows of jobs, each with the rows of its steps, which follow it and carry its index in the database.
+
+    Raises OutputUnreadable at the end if there were rows of which no job can be told.
+    """
     job: Record | None = None
+    odd, first = 0, ""
     for row in found:
         identity = JobId.parse(row["JobID"])
         if identity is None:
+            odd += 1
+            first = first or clip(visible(row["JobID"]), _SHOWN_ID)
             continue
         if identity.step is None:
             if job is not None:
@@ -134,6 +150,9 @@ def records(found: Iterable[Row]) -> Iterator[Record]:
             job.steps.append(row)
     if job is not None:
         yield job
+    if odd:
+        rows_are = "1 row that `sacct` printed is" if odd == 1 else f"{odd} rows that `sacct` printed are"
+        raise OutputUnreadable(f"{rows_are} of no job: `{first}` is no id of one")
 
 
 def instant(text: str) -> datetime | None:
