@@ -12,7 +12,13 @@ from attribution.blueprint.attempt import Attempt, Found, Query, Unusable
 from attribution.blueprint.connectors.base import ConnectorError, ContextConnector, Memory
 from attribution.blueprint.connectors.context.kueue_attempts import Gathered, attempt_of, gathered, workload_id
 from attribution.blueprint.connectors.context.kueue_memory import Recorder
-from attribution.blueprint.connectors.kubernetes.access import KubernetesAccess, connect, explained, programs, require
+from attribution.blueprint.connectors.kubernetes.access import (
+    Connection,
+    KubernetesAccess,
+    explained,
+    programs,
+    require,
+)
 from attribution.blueprint.connectors.kubernetes.cluster import Cluster
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError
 from attribution.blueprint.connectors.kubernetes.objects import (
@@ -95,8 +101,8 @@ class Kueue(ContextConnector[KueueSettings]):
 
     def __init__(self, settings: KueueSettings) -> None:
         super().__init__(settings)
+        self._connection = Connection(settings)
         self._lock = threading.Lock()
-        self._client: Cluster | None = None
         self._recorder: Recorder | None = None
 
     def check(self) -> str:
@@ -120,10 +126,7 @@ class Kueue(ContextConnector[KueueSettings]):
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
+        self._connection.close()
 
     def observe(self, memory: Memory) -> None:
         """Remember where the pods of the jobs run that run now, and since when."""
@@ -136,7 +139,7 @@ class Kueue(ContextConnector[KueueSettings]):
     def discover(self, query: Query) -> Iterator[Found]:
         """The attempts that are wanted, by namespace, name and number; what may not be listed is told first."""
         try:
-            yield from self._discover(query, self._cluster())
+            yield from self._discover(query, self._connection.cluster())
         except ClusterError as error:
             raise ConnectorError(explained(error)) from None
 
@@ -214,16 +217,10 @@ class Kueue(ContextConnector[KueueSettings]):
     def _stories(self, cluster: Cluster) -> Stories:
         return Stories(cluster, self.settings.namespaces, self.settings.pod_label)
 
-    def _cluster(self) -> Cluster:
-        with self._lock:
-            if self._client is None:
-                self._client = connect(self.settings)
-            return self._client
-
     def _asked(self, call: Callable[[Cluster], T]) -> T:
         """What a call gives. Raises ConnectorError with what is to be done about a refusal."""
         try:
-            return call(self._cluster())
+            return call(self._connection.cluster())
         except ClusterError as error:
             raise ConnectorError(explained(error)) from None
 

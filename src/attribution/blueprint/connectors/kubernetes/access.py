@@ -1,6 +1,7 @@
 """How a cluster is reached: the settings that all connectors to Kubernetes share."""
 
 import re
+import threading
 from pathlib import Path
 
 from pydantic import Field, field_validator
@@ -54,6 +55,29 @@ def connect(access: KubernetesAccess) -> Cluster:
         options += ["--context", access.kubectl_context] if access.kubectl_context else []
         transport = Kubectl(access.kubectl, options)
     return Cluster(transport, access.timeout_secs, access.retry_secs, access.page_objects, access.answer_bytes)
+
+
+class Connection:
+    """The client of one connector: made when it is first asked for, shared by its threads."""
+
+    def __init__(self, access: KubernetesAccess) -> None:
+        self._access = access
+        self._lock = threading.Lock()
+        self._client: Cluster | None = None
+
+    def cluster(self) -> Cluster:
+        """The client. Raises ClusterError if it cannot be made."""
+        with self._lock:
+            if self._client is None:
+                self._client = connect(self._access)
+            return self._client
+
+    def close(self) -> None:
+        """Close the connections; whoever asks again gets new ones."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
 
 
 def programs(access: KubernetesAccess) -> tuple[str, ...]:

@@ -1,6 +1,5 @@
 """Logs of the containers of an attempt's pods, as their nodes still keep them."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +9,13 @@ from pydantic import Field, field_validator
 
 from attribution.blueprint.attempt import Attempt, asked_window
 from attribution.blueprint.connectors.base import DEADLINE, Collector, ConnectorError, Halted
-from attribution.blueprint.connectors.kubernetes.access import KubernetesAccess, connect, explained, programs, require
+from attribution.blueprint.connectors.kubernetes.access import (
+    Connection,
+    KubernetesAccess,
+    explained,
+    programs,
+    require,
+)
 from attribution.blueprint.connectors.kubernetes.cluster import Cluster
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why
 from attribution.blueprint.connectors.kubernetes.logs import Log, LogQuery, read
@@ -67,8 +72,7 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
 
     def __init__(self, settings: KubernetesPodsSettings) -> None:
         super().__init__(settings)
-        self._lock = threading.Lock()
-        self._client: Cluster | None = None
+        self._connection = Connection(settings)
 
     @property
     def sources(self) -> frozenset[Source]:
@@ -78,7 +82,7 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
     def check(self) -> str:
         """Ask for the rights that are used, and list pods."""
         try:
-            cluster = self._cluster()
+            cluster = self._connection.cluster()
             require(cluster, self.settings.namespace, [("list", POD, ""), ("get", POD, "log")])
             has_pods = next(iter(cluster.list(POD, self.settings.namespace)), None) is not None
         except ClusterError as error:
@@ -91,10 +95,7 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
+        self._connection.close()
 
     def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation]:
         """Pod by pod in the order of nodes and names; for a node whose pods are gone, that they are.
@@ -112,7 +113,7 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
             yield from _told(context, Status.SKIPPED, DEADLINE)
             return
         try:
-            cluster = self._cluster()
+            cluster = self._connection.cluster()
             pods = self._pods(cluster, job, selector)
             root = _root(cluster, job)
         except ClusterError as error:
@@ -177,12 +178,6 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
 
     def _selector(self, context: ExecutionContext) -> str | None:
         return self.settings.selector and self.settings.selector.replace("{workload_id}", context.workload_id)
-
-    def _cluster(self) -> Cluster:
-        with self._lock:
-            if self._client is None:
-                self._client = connect(self.settings)
-            return self._client
 
 
 def _late(piece: Observation) -> Observation:

@@ -1,7 +1,6 @@
 """Results are told as an Event on the job in Kubernetes, where `kubectl describe` shows them."""
 
 import hashlib
-import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -9,8 +8,13 @@ from typing import Any
 from pydantic import Field
 
 from attribution.blueprint.connectors.base import ConnectorError, Sink, SinkBusy, SinkRefused
-from attribution.blueprint.connectors.kubernetes.access import KubernetesAccess, connect, explained, programs, require
-from attribution.blueprint.connectors.kubernetes.cluster import Cluster
+from attribution.blueprint.connectors.kubernetes.access import (
+    Connection,
+    KubernetesAccess,
+    explained,
+    programs,
+    require,
+)
 from attribution.blueprint.connectors.kubernetes.failures import PASSING, ClusterError, Why
 from attribution.blueprint.connectors.kubernetes.resources import EVENT
 from attribution.blueprint.connectors.sinks.posting import PostingSettings, page_of, wanted
@@ -49,13 +53,13 @@ class KubernetesEvent(Sink[KubernetesEventSettings]):
 
     def __init__(self, settings: KubernetesEventSettings) -> None:
         super().__init__(settings)
-        self._lock = threading.Lock()
-        self._client: Cluster | None = None
+        # whoever calls tries again, so that the client does not
+        self._connection = Connection(settings.model_copy(update={"retry_secs": 0.0}))
 
     def check(self) -> str:
         """Ask for the right to write events; none is written."""
         try:
-            cluster = self._cluster()
+            cluster = self._connection.cluster()
             require(cluster, self.settings.namespace, [("create", EVENT, "")])
         except ClusterError as error:
             raise ConnectorError(explained(error)) from None
@@ -75,7 +79,7 @@ class KubernetesEvent(Sink[KubernetesEventSettings]):
             return
         found = event(result, page_of(self.settings, result), datetime.now(UTC))
         try:
-            self._cluster().create(EVENT, found["metadata"]["namespace"], found)
+            self._connection.cluster().create(EVENT, found["metadata"]["namespace"], found)
         except ClusterError as error:
             if error.why is Why.EXISTS:
                 return
@@ -87,17 +91,7 @@ class KubernetesEvent(Sink[KubernetesEventSettings]):
 
     def close(self) -> None:
         """Close the connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
-
-    def _cluster(self) -> Cluster:
-        with self._lock:
-            if self._client is None:
-                # whoever calls tries again, so that the client does not
-                self._client = connect(self.settings.model_copy(update={"retry_secs": 0.0}))
-            return self._client
+        self._connection.close()
 
 
 def _is_of_a_cluster(result: AttributionBlueprintResult) -> bool:
