@@ -122,7 +122,7 @@ def _fill_words(connection: sa.Connection) -> None:
     for rows in _portions(connection, "SELECT id, search FROM results WHERE id > :after ORDER BY id LIMIT :most"):
         found = {row.id: _words_of(row.search) for row in rows}
         new = list(dict.fromkeys(word for words in found.values() for word in words if word not in numbers))
-        numbers.update((word, len(numbers) + n) for n, word in enumerate(new, 1))
+        numbers |= {word: number for number, word in enumerate(new, len(numbers) + 1)}
         _insert(connection, _words, ({"id": numbers[word], "word": word} for word in new))
         _insert(
             connection,
