@@ -133,7 +133,11 @@ result_nodes = Table(
         "result_nodes_history", "node", "at", "result_id", "tenant", "allocated", "affected", "interesting", "excluded"
     ),
     Index(
-        "result_nodes_affected", "result_id", "node", sqlite_where=text("affected"), postgresql_where=text("affected")
+        "result_nodes_affected",
+        "result_id",
+        "node",
+        sqlite_where=text("affected = 1"),
+        postgresql_where=text("affected"),
     ),
 )
 
@@ -177,7 +181,7 @@ result_units = Table(
     Index(
         "result_units_blamed",
         *("at", "result_id", "tenant", "node", "unit"),
-        sqlite_where=text("blamed"),
+        sqlite_where=text("blamed = 1"),
         postgresql_where=text("blamed"),
     ),
 )

@@ -94,12 +94,12 @@ def _reorder() -> None:
     op.drop_index("result_nodes_history", "result_nodes")
     parts = ["allocated", "affected", "interesting", "excluded"]
     op.create_index("result_nodes_history", "result_nodes", ["node", "at", "result_id", "tenant", *parts])
-    affected: Any = {"sqlite_where": sa.text("affected"), "postgresql_where": sa.text("affected")}
+    affected: Any = {"sqlite_where": sa.text("affected = 1"), "postgresql_where": sa.text("affected")}
     op.create_index("result_nodes_affected", "result_nodes", ["result_id", "node"], **affected)
     op.create_index("result_words_word", "result_words", ["word_id", "result_id"])
     units = ["node", "unit", "at", "result_id", "tenant", "part"]
     op.create_index("result_units_history", "result_units", units)
-    blamed: Any = {"sqlite_where": sa.text("blamed"), "postgresql_where": sa.text("blamed")}
+    blamed: Any = {"sqlite_where": sa.text("blamed = 1"), "postgresql_where": sa.text("blamed")}
     op.create_index("result_units_blamed", "result_units", ["at", "result_id", "tenant", "node", "unit"], **blamed)
 
 
