@@ -85,7 +85,7 @@ class Selection:
     @property
     def is_scan(self) -> bool:
         """Whether rows are read one by one for a word that too many have."""
-        return any(item.ids is None for item in self.terms)
+        return any(self.ids is None or item.ids is None for item in self.terms)
 
     def newest(
         self, connection: Connection, limit: int, order: Order = Order.NEWEST, behind: Sequence[Any] | None = None
@@ -147,7 +147,7 @@ class Selection:
         if self.ids is not None and self.begin != "search":
             yield any_of(connection, results.c.id, sorted(self.ids))
         for item in self.terms:
-            if item.ids is None:
+            if self.ids is None or item.ids is None:
                 yield has_term(connection, results, item)
 
 
@@ -184,6 +184,7 @@ class Reading:
         terms = tuple(self._term(word) for word in asked_words(filters.search))
         known = [item.ids for item in terms if item.ids is not None]
         ids = frozenset.intersection(*known) if known else None
+        ids = ids if ids is not None and len(ids) <= FEW else None
         by = [name for name in filters.by_value() if name != "search"]
         sizes = {name: _size(self.connection, self.tenant, filters, name) for name in by}
         if ids is not None:

@@ -23,7 +23,7 @@ FACETS: Final = ("terminal_state", "domain", "sub_domain", "cause", "cluster", "
 """What results are counted by. `node` counts affected nodes, or those of `node_role`."""
 
 COUNTED = 10_000
-"""Results that are counted one by one; of more it is said that they are more."""
+"""Results that are counted one by one; then it is said that they are at least as many."""
 
 WINDOW, SCANNED = 2_000, 500
 """The newest results that match, among which values are counted; fewer where many rows are read to find one."""
@@ -69,7 +69,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many results there are (`total`, or more than that if `more`) and their facets by name."""
+    """How many results there are (`total`, or at least as many if `more`) and their facets by name."""
 
     total: int
     more: bool
@@ -93,22 +93,25 @@ def survey(
 
 def survey_in(asking: Reading, filters: ResultFilters, names: Sequence[str], most: int) -> Survey:
     """As `survey`, within a transaction."""
-    total, more = _total(asking, filters)
     asked: dict[ResultFilters, list[str]] = {}
     for name in names:
         asked.setdefault(filters.without(name), []).append(name)
-    facets = {}
+    facets: dict[str, Facet] = {}
+    size: int | None = None
     for narrowed, wanted in asked.items():
         for name, found in _values(asking, narrowed, wanted, filters.node_role, most).items():
             facets[name] = _facet(found, most)
+            if narrowed == filters and asking.selection(filters).is_scan:
+                size = found.size  # so many rows were read that they are not read again to count them
+    total, more = (size, size >= SCANNED) if size is not None else _total(asking, filters)
     return Survey(total, more, {name: facets[name] for name in names})
 
 
 def count_results(store: Store, tenant: Tenant, filters: ResultFilters | None = None) -> int:
-    """How many results there are like this; COUNTED + 1 where they are more than are counted."""
+    """How many results there are like this; no more than COUNTED where each has to be looked at."""
     with reading(store, tenant) as asking:
-        total, more = _total(asking, filters or ResultFilters())
-    return total + more
+        total, _ = _total(asking, filters or ResultFilters())
+    return total
 
 
 def facet(
@@ -137,11 +140,12 @@ def groups_in(asking: Reading, by: str, filters: ResultFilters, most: int) -> Gr
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Results by value, among how many, and when the newest of each ended where that is known already."""
+    """Results by value, among how many, and when the newest of each ended and of how many where that is known."""
 
     numbers: Counter[str]
     of: int | None = None
     last: Mapping[str, datetime] | None = None
+    size: int | None = None
 
 
 def _facet(found: _Found, most: int) -> Facet:
@@ -159,9 +163,9 @@ def _total(asking: Reading, filters: ResultFilters) -> tuple[int, bool]:
     if len(by) == 1 and _is_rolled(by[0], filters.node_role):
         return _whole(asking, filters, by, value=getattr(filters, by[0]))[by[0]].numbers.total(), False
     most = SCANNED if asking.selection(filters).is_scan else COUNTED
-    query = asking.newest(filters, most + 1).subquery()
+    query = asking.newest(filters, most).subquery()
     number = asking.connection.execute(select(func.count()).select_from(query)).scalar_one()
-    return min(number, most), number > most
+    return number, number >= most
 
 
 def _is_rolled(name: str, role: NodeRole | None) -> bool:
@@ -216,8 +220,9 @@ def _among_newest(
         elif value is not None:
             numbers[name][value] = number
             last[name][value] = at
-    of = limit if numbers[days.ALL][""] >= limit else None
-    return {name: _Found(numbers[name], of, last[name]) for name in names}
+    size = numbers[days.ALL][""]
+    of = limit if size >= limit else None
+    return {name: _Found(numbers[name], of, last[name], size) for name in names}
 
 
 def _part(name: str, value: Any, rows: Any) -> Select[Any]:

@@ -15,8 +15,8 @@ from attribution.store.statements import any_of, insert_rows, portions, position
 MOST_WORDS, LONGEST_WORD = 200, 160
 """Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
 
-FEW = 10_000
-"""Results, words or nodes that a word of a search may lead to for the search to begin with them."""
+FEW, MANY = 2_000, 10_000
+"""Results that all words of a search may lead to for it to begin with them, and those of one word, to find out."""
 
 
 def words_of(result: AttributionBlueprintResult) -> list[str]:
@@ -56,7 +56,7 @@ def keep_nodes(connection: Connection, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word that is asked for. `ids` are the results that have it; None where those are too many to begin with.
+    """A word that is asked for. `ids` are the results that have it; None where those are too many to look at.
 
     `in_words` is whether any word has it, `nodes` are the nodes whose name does; None where those are too many.
     """
@@ -90,9 +90,9 @@ def term(connection: Connection, word: str, tenant: Tenant) -> Term:
 
 
 def _few(connection: Connection, query: Any) -> list[Any] | None:
-    """What a query finds; None if that is more than FEW."""
-    found = connection.execute(query.limit(FEW + 1)).scalars().all()
-    return list(found) if len(found) <= FEW else None
+    """What a query finds; None if that is more than MANY."""
+    found = connection.execute(query.limit(MANY + 1)).scalars().all()
+    return list(found) if len(found) <= MANY else None
 
 
 def has_term(connection: Connection, result: Any, item: Term) -> Any:

@@ -36,7 +36,7 @@ def json(request: Request) -> Response:
     answer: dict[str, Any] = {
         "filters": dict(query.pairs()),
         "total": found.survey.total,
-        "total_is_more": found.survey.more,
+        "total_is_at_least": found.survey.more,
         "summary": {span: _summed(one) for span, one in found.spans.items()},
         "attempts": [
             {"href": links.attempt(row.key), **_plain(asdict(row))} for row in (found.page.rows if found.page else ())

@@ -197,7 +197,7 @@ def attempts_view(query: Query, found: Found, now: datetime) -> AttemptsView:
 
 def count_words(found: Survey) -> str:
     """How many attempts there are, as far as they were counted."""
-    return f"More than {found.total:,} attempts" if found.more else words.counted(found.total, "attempt")
+    return f"At least {found.total:,} attempts" if found.more else words.counted(found.total, "attempt")
 
 
 def _ways(query: Query) -> Iterator[Choice]:
