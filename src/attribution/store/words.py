@@ -76,17 +76,16 @@ def term(connection: Connection, word: str, tenant: Tenant) -> Term:
     if numbers is None or names is None:
         return Term(word, None, in_words, nodes)
     found: set[int] = set()
-    for query in (
-        select(result_words.c.result_id).where(any_of(connection, result_words.c.word_id, numbers)),
-        select(result_nodes.c.result_id).where(
-            any_of(connection, result_nodes.c.node, names), *owned_by(result_nodes.c.tenant, tenant)
-        ),
-    ):
+    w, n = result_words.c, result_nodes.c
+    queries = [select(w.result_id).where(any_of(connection, w.word_id, numbers))] if numbers else []
+    if names:
+        queries.append(select(n.result_id).where(any_of(connection, n.node, names), *owned_by(n.tenant, tenant)))
+    for query in queries:
         ids = _few(connection, query)
         if ids is None:
             return Term(word, None, in_words, nodes)
         found.update(ids)
-    return Term(word, frozenset(found) if len(found) <= FEW else None, in_words, nodes)
+    return Term(word, frozenset(found) if len(found) <= MANY else None, in_words, nodes)
 
 
 def _few(connection: Connection, query: Any) -> list[Any] | None:
