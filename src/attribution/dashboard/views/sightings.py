@@ -1,0 +1,149 @@
+"""A sighting is a symptom with the time at which it was first seen, and with how far that may lie from the truth."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from attribution.contracts.diagnosis import Cause, Evidence, Symptom
+from attribution.contracts.vocabulary import Confidence, Role, SubDomain, SymptomStatus
+from attribution.presentation import words
+from attribution.presentation.answer import Answer
+
+
+class Kind(StrEnum):
+    """What a mark stands for, the weightiest first. The shape tells the role, its filling whether it still stands."""
+
+    CAUSE = "cause"
+    FITS = "fits"
+    LATER = "later"
+    STANDS = "stands"
+    ASIDE = "aside"
+    IMPACT = "impact"
+    FOLLOWED = "followed"
+    INFORMS = "informs"
+
+    @property
+    def word(self) -> str:
+        """The kind in words."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Kind.CAUSE: "cause",
+    Kind.FITS: "one of the causes that fit",
+    Kind.LATER: "later cause",
+    Kind.STANDS: "not explained, not named",
+    Kind.ASIDE: "set aside, could have been a cause",
+    Kind.IMPACT: "impact",
+    Kind.FOLLOWED: "impact, set aside",
+    Kind.INFORMS: "informs, blames nothing",
+}
+WEIGHT = {kind: place for place, kind in enumerate(Kind)}
+
+BLAMED = frozenset({Kind.CAUSE, Kind.FITS})
+DECISIVE = BLAMED | {Kind.LATER, Kind.IMPACT, Kind.STANDS}
+"""What a timeline must not leave out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When a line says that it was, and between what that may lie; `high` None is open, `zoned` False a local clock."""
+
+    at: datetime
+    low: datetime
+    high: datetime | None
+    zoned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A symptom as the timeline needs it."""
+
+    kind: Kind
+    first: bool
+    symptom: str
+    node: str
+    moment: Moment | None
+    time: str
+    what: str
+    reason: str
+    evidence_id: str
+
+
+def sightings(answer: Answer) -> Iterator[Sighting]:
+    diagnosis = answer.diagnosis
+    first = diagnosis.first_failure
+    named = {_thing(cause): cause for cause in diagnosis.causes}
+    told = False
+    for symptom in diagnosis.symptoms:
+        is_first = first is not None and first.evidence_id in symptom.evidence_ids and first.node == symptom.node
+        told = told or is_first
+        yield _finding(answer, symptom, named.get(_thing(symptom)), is_first)
+    if first is not None and not told:
+        seen = answer.evidence.get(first.evidence_id)
+        moment = _moment(seen, first.at)
+        yield Sighting(
+            kind=Kind.IMPACT,
+            first=True,
+            symptom=first.symptom,
+            node=first.node or "",
+            moment=moment,
+            time=_time(seen, first.at),
+            what=words.sentence(words.symptom(first.symptom)),
+            reason="",
+            evidence_id=first.evidence_id if seen else "",
+        )
+
+
+def _thing(item: Symptom | Cause) -> tuple[str, str | None, str]:
+    return item.symptom, item.node, words.device(item.device) if item.device else ""
+
+
+def _finding(answer: Answer, symptom: Symptom, cause: Cause | None, first: bool) -> Sighting:
+    cited = [answer.evidence[e] for e in symptom.evidence_ids if e in answer.evidence]
+    seen = min((item for item in cited if item.at), key=lambda item: item.at or datetime.max, default=None)
+    by = symptom.demoted_by
+    where = words.device(symptom.device) if symptom.device else ""
+    what = words.sentence(words.symptom(symptom.symptom)) + (f" ({where})" if where else "")
+    return Sighting(
+        kind=_kind(symptom, cause, answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS),
+        first=first,
+        symptom=symptom.symptom,
+        node=symptom.node or "",
+        moment=_moment(seen, symptom.first_at),
+        time=_time(seen, symptom.first_at),
+        what=what + (f" ×{symptom.count:,}" if symptom.count > 1 else ""),
+        reason=f"{by.reason} ({by.rule})" if by else "",
+        evidence_id=(seen or cited[0]).id if cited else "",
+    )
+
+
+def _kind(symptom: Symptom, cause: Cause | None, ambiguous: bool) -> Kind:
+    stands = symptom.status is SymptomStatus.ACTIVE
+    if cause is not None and stands:
+        several = cause.confidence is Confidence.ONE_OF_SEVERAL
+        return Kind.CAUSE if not several else Kind.FITS if ambiguous else Kind.LATER
+    if symptom.role is Role.CONTEXT:
+        return Kind.INFORMS
+    if symptom.role is Role.CAUSE:
+        return Kind.STANDS if stands else Kind.ASIDE
+    return Kind.IMPACT if stands else Kind.FOLLOWED
+
+
+def _moment(seen: Evidence | None, at: datetime | None) -> Moment | None:
+    """The time of a line with its doubt; of a symptom whose line was not kept, as the diagnosis has it."""
+    if seen is None or seen.at is None:
+        return Moment(at, at, at, True) if at else None
+    doubt = seen.at_uncertainty_secs
+    reading = at or seen.at
+    if doubt is None:
+        return Moment(reading, reading, None, at is not None)
+    margin = timedelta(seconds=doubt)
+    return Moment(reading, reading - margin, reading + margin, doubt < words.ZONE_UNKNOWN_SECS)
+
+
+def _time(seen: Evidence | None, at: datetime | None) -> str:
+    if seen is None or seen.at is None:
+        return words.time(at) if at else "no time"
+    return words.time(at or seen.at, seen.at_uncertainty_secs)
