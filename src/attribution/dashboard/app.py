@@ -31,13 +31,9 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
     app = Starlette(
         routes=[
             Route("/", _home),
-            Route("/attempts", attempts.html),
-            Route("/attempts.json", attempts.json),
-            Route("/attempts/{key}.json", diagnosis.json),
-            Route("/attempts/{key}.md", diagnosis.markdown),
-            Route("/attempts/{key}", diagnosis.html),
-            Route("/healthz", health.alive),
-            Route("/readyz", health.ready),
+            *attempts.ROUTES,
+            *diagnosis.ROUTES,
+            *health.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         exception_handlers={

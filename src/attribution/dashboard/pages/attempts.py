@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
 
 from attribution.contracts.errors import ConfigurationError
 from attribution.contracts.exchange import ProblemItem
@@ -70,3 +71,6 @@ def _find(request: Request) -> _Found:
         ) from None
     counted = {name: facet(store, name, tenant, asked.filters, SHOWN_VALUES) for name in FACETS}
     return _Found(asked, listed, count_results(store, tenant, asked.filters), counted, now)
+
+
+ROUTES = (Route("/attempts", html), Route("/attempts.json", json))

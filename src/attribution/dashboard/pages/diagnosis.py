@@ -4,6 +4,7 @@ import re
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.dashboard.access import reader_of
@@ -44,3 +45,10 @@ def _result(request: Request) -> AttributionBlueprintResult:
     if found is None:
         raise WebProblem(404, f"No attempt is known by `{shown(key, 60)}`. It may never have been diagnosed here.")
     return found
+
+
+ROUTES = (
+    Route("/attempts/{key}.json", json),
+    Route("/attempts/{key}.md", markdown),
+    Route("/attempts/{key}", html),
+)
