@@ -134,10 +134,10 @@ class Counted:
     results: int
 
 
-_LISTED = tuple(results.c[field.name] for field in fields(Listed))
+LISTED = tuple(results.c[field.name] for field in fields(Listed))
 
 
-def _row(row: Any) -> Listed:
+def listed(row: Any) -> Listed:
     values = {field.name: getattr(row, field.name) for field in fields(Listed)}
     return Listed(**{**values, "tenant": row.tenant or None})
 
@@ -156,7 +156,7 @@ def list_results(
     page = page or PageRequest()
     size = max(1, min(page.size, MAX_PAGE))
     position = tuple_(results.c.at, results.c.id)
-    query = select(*_LISTED, results.c.id).where(*_conditions(tenant, filters or ResultFilters()))
+    query = select(*LISTED, results.c.id).where(*_conditions(tenant, filters or ResultFilters()))
     if page.cursor is not None:
         place = tuple_(*_place(page.cursor))
         query = query.where(position < place if order is Order.NEWEST else position > place)
@@ -166,7 +166,7 @@ def list_results(
         found = connection.execute(query).all()
     shown = found[:size]
     more = len(found) > size
-    return Page(tuple(_row(row) for row in shown), _cursor(shown[-1].at, shown[-1].id) if more else None)
+    return Page(tuple(listed(row) for row in shown), _cursor(shown[-1].at, shown[-1].id) if more else None)
 
 
 def count_results(store: Store, tenant: Tenant, filters: ResultFilters | None = None) -> int:
@@ -200,10 +200,10 @@ def get_row(store: Store, key: ResultKey | str, tenant: Tenant) -> Listed | None
     """The line of one result, with when it was written; None if this tenant has none of that key."""
     if not _is_key(key):
         return None
-    query = select(*_LISTED).where(results.c.key == str(key), *owned_by(results.c.tenant, tenant))
+    query = select(*LISTED).where(results.c.key == str(key), *owned_by(results.c.tenant, tenant))
     with store.read() as connection:
         row = connection.execute(query).one_or_none()
-    return _row(row) if row is not None else None
+    return listed(row) if row is not None else None
 
 
 FACETS: Final = ("terminal_state", "domain", "sub_domain", "cause", "cluster", "user", "node")
