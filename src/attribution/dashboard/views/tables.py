@@ -8,7 +8,7 @@ from attribution.contracts.coverage import CoverageLine
 from attribution.contracts.diagnosis import Symptom
 from attribution.contracts.result import ConnectorReport
 from attribution.contracts.vocabulary import Status, SubDomain, SymptomStatus
-from attribution.dashboard.views.evidence import RawLine, raw
+from attribution.dashboard.views.evidence import Href, RawLine, raw
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, place_of_line
 from attribution.presentation.groups import Group, by_source, grouped, losses, noticed, set_aside
@@ -50,36 +50,40 @@ class GroupRow:
     """Findings of one kind, with one line that stands for them."""
 
     what: str
+    symptom: str
     nodes: str
     first_at: str
     reason: str
     rule: str
     example: RawLine | None
     place: str
+    href: str
 
 
-def aside_rows(answer: Answer) -> Table[GroupRow]:
+def aside_rows(answer: Answer, href: Href) -> Table[GroupRow]:
     """What was set aside, by which rule and why."""
-    return table(_group(answer, group) for group in set_aside(answer))
+    return table(_group(answer, group, href) for group in set_aside(answer))
 
 
-def noticed_rows(answer: Answer) -> Table[GroupRow]:
+def noticed_rows(answer: Answer, href: Href) -> Table[GroupRow]:
     """What informs and blames nothing."""
-    return table(_group(answer, group) for group in noticed(answer))
+    return table(_group(answer, group, href) for group in noticed(answer))
 
 
-def _group(answer: Answer, group: Group) -> GroupRow:
+def _group(answer: Answer, group: Group, href: Href) -> GroupRow:
     item = next(
         (answer.evidence[e] for s in _members(answer, group) for e in s.evidence_ids if e in answer.evidence), None
     )
     return GroupRow(
         what=words.sentence(group.what),
+        symptom=group.symptom,
         nodes=answer.nodes(group.nodes, SHOWN_NODES),
         first_at=words.time(group.first_at) if group.first_at else "",
         reason=group.reason,
         rule=group.rule,
         example=raw(item, EXAMPLE_COLUMNS) if item else None,
         place=place_of_line(item) if item else "",
+        href=href(item.id) if item else "",
     )
 
 
@@ -96,6 +100,7 @@ class AlternativeRow:
     """A cause that was considered."""
 
     what: str
+    symptom: str
     blame: str
     nodes: str
     ruled_out: bool
@@ -108,6 +113,7 @@ def alternative_rows(answer: Answer) -> Table[AlternativeRow]:
     return table(
         AlternativeRow(
             what=words.sentence(words.symptom(symptom)),
+            symptom=symptom,
             blame=words.SUB_DOMAINS[sub_domain],
             nodes=answer.nodes([item.node for item in items if item.node], SHOWN_NODES),
             ruled_out=ruled_out,
