@@ -58,65 +58,74 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A symptom as the timeline needs it."""
+    """A symptom as the timeline needs it; `found` is None for a first failure that no symptom tells of."""
 
     kind: Kind
     first: bool
     symptom: str
     node: str
     moment: Moment | None
-    time: str
-    what: str
-    reason: str
-    evidence_id: str
+    found: Symptom | None
+    seen: Evidence | None
+
+    @property
+    def what(self) -> str:
+        """The finding in words, with its device and how often it was seen."""
+        device = words.device(self.found.device) if self.found and self.found.device else ""
+        times = f" ×{self.found.count:,}" if self.found and self.found.count > 1 else ""
+        return words.sentence(words.symptom(self.symptom)) + (f" ({device})" if device else "") + times
+
+    @property
+    def time(self) -> str:
+        """When it was first seen, in words."""
+        if self.moment is None:
+            return "no time"
+        return words.time(self.moment.at, self.seen.at_uncertainty_secs if self.seen and self.seen.at else 0.0)
+
+    @property
+    def reason(self) -> str:
+        """Why it was set aside, and by which rule; empty where it was not."""
+        by = self.found.demoted_by if self.found else None
+        return f"{by.reason} ({by.rule})" if by else ""
+
+    @property
+    def evidence_id(self) -> str:
+        """The line that shows it, if one was kept."""
+        return self.seen.id if self.seen else ""
 
 
 def sightings(answer: Answer) -> Iterator[Sighting]:
+    """The symptoms of a diagnosis, and the first failure if none of them is it."""
     diagnosis = answer.diagnosis
     first = diagnosis.first_failure
     named = {_thing(cause): cause for cause in diagnosis.causes}
+    ambiguous = diagnosis.sub_domain is SubDomain.AMBIGUOUS
     told = False
     for symptom in diagnosis.symptoms:
         is_first = first is not None and first.evidence_id in symptom.evidence_ids and first.node == symptom.node
         told = told or is_first
-        yield _finding(answer, symptom, named.get(_thing(symptom)), is_first)
-    if first is not None and not told:
-        seen = answer.evidence.get(first.evidence_id)
-        moment = _moment(seen, first.at)
+        cited = [answer.evidence[e] for e in symptom.evidence_ids if e in answer.evidence]
+        seen = min((item for item in cited if item.at), key=lambda item: item.at or _LAST, default=None)
         yield Sighting(
-            kind=Kind.IMPACT,
-            first=True,
-            symptom=first.symptom,
-            node=first.node or "",
-            moment=moment,
-            time=_time(seen, first.at),
-            what=words.sentence(words.symptom(first.symptom)),
-            reason="",
-            evidence_id=first.evidence_id if seen else "",
+            kind=_kind(symptom, named.get(_thing(symptom)), ambiguous),
+            first=is_first,
+            symptom=symptom.symptom,
+            node=symptom.node or "",
+            moment=_moment(seen, symptom.first_at),
+            found=symptom,
+            seen=seen or (cited[0] if cited else None),
         )
+    if first is not None and not told:
+        line = answer.evidence.get(first.evidence_id)
+        moment = _moment(line, first.at)
+        yield Sighting(Kind.IMPACT, True, first.symptom, first.node or "", moment, None, line)
+
+
+_LAST = datetime.fromisoformat("9999-12-31T00:00:00+00:00")
 
 
 def _thing(item: Symptom | Cause) -> tuple[str, str | None, str]:
     return item.symptom, item.node, words.device(item.device) if item.device else ""
-
-
-def _finding(answer: Answer, symptom: Symptom, cause: Cause | None, first: bool) -> Sighting:
-    cited = [answer.evidence[e] for e in symptom.evidence_ids if e in answer.evidence]
-    seen = min((item for item in cited if item.at), key=lambda item: item.at or datetime.max, default=None)
-    by = symptom.demoted_by
-    where = words.device(symptom.device) if symptom.device else ""
-    what = words.sentence(words.symptom(symptom.symptom)) + (f" ({where})" if where else "")
-    return Sighting(
-        kind=_kind(symptom, cause, answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS),
-        first=first,
-        symptom=symptom.symptom,
-        node=symptom.node or "",
-        moment=_moment(seen, symptom.first_at),
-        time=_time(seen, symptom.first_at),
-        what=what + (f" ×{symptom.count:,}" if symptom.count > 1 else ""),
-        reason=f"{by.reason} ({by.rule})" if by else "",
-        evidence_id=(seen or cited[0]).id if cited else "",
-    )
 
 
 def _kind(symptom: Symptom, cause: Cause | None, ambiguous: bool) -> Kind:
@@ -141,9 +150,3 @@ def _moment(seen: Evidence | None, at: datetime | None) -> Moment | None:
         return Moment(reading, reading, None, at is not None)
     margin = timedelta(seconds=doubt)
     return Moment(reading, reading - margin, reading + margin, doubt < words.ZONE_UNKNOWN_SECS)
-
-
-def _time(seen: Evidence | None, at: datetime | None) -> str:
-    if seen is None or seen.at is None:
-        return words.time(at) if at else "no time"
-    return words.time(at or seen.at, seen.at_uncertainty_secs)

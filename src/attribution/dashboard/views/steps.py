@@ -8,12 +8,12 @@ from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Role, SymptomStatus
 from attribution.dashboard.views import links
 from attribution.dashboard.views.decision import Branch, decision_tree, outcome_reason
-from attribution.dashboard.views.tables import SHOWN_NODES, Table, table
+from attribution.dashboard.views.tables import SHOWN_NODES, Table, made, table
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, place_of_line
 from attribution.presentation.columns import clip
 from attribution.presentation.facts import steps as next_steps
-from attribution.presentation.groups import NOT_APPLICABLE, by_source, decisions, grouped
+from attribution.presentation.groups import NOT_APPLICABLE, Decision, by_source, decisions, grouped
 
 SHOWN_LINES = 3
 """Lines that a row links to."""
@@ -60,12 +60,17 @@ class Step:
     branches: tuple[Branch, ...] = ()
 
 
-def steps(result: AttributionBlueprintResult, key: str) -> tuple[Step, ...]:
-    """The seven steps of a result, in the order in which the engine takes them."""
-    told = _Told(Answer(result.diagnosis), lambda item: links.evidence(key, item))
+def steps(result: AttributionBlueprintResult, key: str, brief: bool = False) -> tuple[Step, ...]:
+    """The seven steps of a result, in the order in which the engine takes them. A `brief` one has no rows."""
+    told = _Told(Answer(result.diagnosis), lambda item: links.evidence(key, item), brief)
     made = (told.read, told.events, told.filters, told.findings, told.refiners, told.outcome, told.answer)
     return tuple(make(number) for number, make in enumerate(made, 1))
 
+
+_FILTERS = frozenset({"early", "main"})
+_REFINERS = frozenset({"node", "job", "final"})
+_AFTER = frozenset({"post_outcome"})
+"""Stages of the trace."""
 
 _FILTERED = {
     "absorb": "counted with another line that says the same",
@@ -85,10 +90,11 @@ _OUTCOMES = {"overruled": "overruled", "failed": "the rule broke", "abstained": 
 class _Told:
     """Tells the steps of one diagnosis."""
 
-    def __init__(self, answer: Answer, href: Callable[[str], str]) -> None:
+    def __init__(self, answer: Answer, href: Callable[[str], str], brief: bool) -> None:
         self._told = answer
         self._diagnosis = answer.diagnosis
         self._href = href
+        self._brief = brief
         self._found: dict[tuple[str, str | None], list[Symptom]] = grouped(
             answer.diagnosis.symptoms, lambda s: (s.symptom, s.node)
         )
@@ -97,28 +103,33 @@ class _Told:
         """Raw lines: what was examined of each source."""
         coverage = self._diagnosis.coverage
         lines = sum(line.lines for line in coverage)
-        rows = [
-            _row(words.SOURCES[item.source], item.streams, words.counted(item.lines, "line"), why="; ".join(item.notes))
-            for item in by_source(coverage)
-        ]
         lead = f"{words.counted(lines, 'line')} and samples of {words.counted(len(coverage), 'stream')} were read."
-        return Step(number, "read", "Raw lines", lead, "Read", table(rows), ())
+        return Step(number, "read", "Raw lines", lead, "Read", self._rows(self._sources), ())
+
+    def _sources(self) -> Iterator[Row]:
+        for item in by_source(self._diagnosis.coverage):
+            lines = words.counted(item.lines, "line")
+            yield _row(words.SOURCES[item.source], item.streams, lines, why="; ".join(item.notes))
 
     def events(self, number: int) -> Step:
         """Events: which rule read which lines."""
-        by_rule = grouped(self._diagnosis.evidence, lambda item: item.rule)
+        rules = {item.rule for item in self._diagnosis.evidence}
+        lead = (
+            f"{words.counted(len(rules), 'rule')} found what they look for in lines and samples; at most three lines "
+            "of each finding are kept."
+        )
+        return Step(number, "events", "Events", lead, "Said", self._rows(self._readings), ())
+
+    def _readings(self) -> Iterator[Row]:
         shown: dict[str, list[Symptom]] = {}
         for symptom in self._diagnosis.symptoms:
             for evidence_id in symptom.evidence_ids:
                 shown.setdefault(evidence_id, []).append(symptom)
-        broken = [entry for entry in self._diagnosis.trace if entry.stage == "extract" and entry.outcome == "failed"]
-        rows = [self._read_by(rule, items, shown) for rule, items in by_rule.items()]
-        rows += [_row("", "", _OUTCOMES["failed"], why=entry.reason, rule=entry.rule) for entry in broken]
-        lead = (
-            f"{words.counted(len(by_rule), 'rule')} found what they look for in lines and samples; at most three lines "
-            "of each finding are kept."
-        )
-        return Step(number, "events", "Events", lead, "Said", table(rows), ())
+        for rule, items in grouped(self._diagnosis.evidence, lambda item: item.rule).items():
+            yield self._read_by(rule, items, shown)
+        for entry in self._diagnosis.trace:
+            if entry.stage == "extract" and entry.outcome == "failed":
+                yield _row("", "", _OUTCOMES["failed"], why=entry.reason, rule=entry.rule)
 
     def _read_by(self, rule: str, items: Sequence[Evidence], shown: dict[str, list[Symptom]]) -> Row:
         symptoms = {id(s): s for item in items for s in shown.get(item.id, ())}.values()
@@ -138,21 +149,23 @@ class _Told:
 
     def filters(self, number: int) -> Step:
         """What each filter changed."""
-        rows, idle = self._decided(("early", "main"), _FILTERED)
+        rows, idle = self._decided(_FILTERS, _FILTERED)
         lead = (
             "Filters fold repetition, decode bursts and set aside what lies outside the attempt; events that no filter "
             "names stay as they are."
         )
-        return Step(number, "filters", "What each filter changed", lead, "Became", table(rows), idle)
+        return Step(number, "filters", "What each filter changed", lead, "Became", rows, idle)
 
     def findings(self, number: int) -> Step:
         """Symptoms per node: whether each contributed to the outcome, and if not why."""
-        alike = grouped(self._diagnosis.symptoms, self._kind)
-        rows = [self._finding(members) for members in alike.values()]
-        rows.sort(key=lambda row: not row.contributes)
         count = len(self._diagnosis.symptoms)
         lead = f"{words.counted(count, 'finding')}: one for each kind, node and device. The same on several is one row."
-        return Step(number, "findings", "Findings on each node", lead, "Contributes", table(rows), ())
+        return Step(number, "findings", "Findings on each node", lead, "Contributes", self._rows(self._findings), ())
+
+    def _findings(self) -> list[Row]:
+        """A row for each kind of finding, first those that contributed."""
+        alike = grouped(self._diagnosis.symptoms, self._kind)
+        return sorted((self._finding(members) for members in alike.values()), key=lambda row: not row.contributes)
 
     def _kind(self, symptom: Symptom) -> tuple[str, Role, SymptomStatus, str, str, bool]:
         by = symptom.demoted_by
@@ -191,66 +204,72 @@ class _Told:
 
     def refiners(self, number: int) -> Step:
         """What each refiner set aside, and why."""
-        rows, idle = self._decided(("node", "job", "final"), _REFINED)
+        rows, idle = self._decided(_REFINERS, _REFINED)
         lead = "Relations and refiners look at all findings at once and set aside what another one explains."
-        return Step(number, "refiners", "What was set aside, and why", lead, "Decision", table(rows), idle)
+        return Step(number, "refiners", "What was set aside, and why", lead, "Decision", rows, idle)
 
     def outcome(self, number: int) -> Step:
         """The outcome: the questions that led to it."""
-        rows, idle = self._decided(("post_outcome",), _REFINED)
+        rows, idle = self._decided(_AFTER, _REFINED)
         return Step(
             number,
             "outcome",
             "Outcome",
             self._diagnosis.summary,
             "Decision",
-            table(rows),
+            rows,
             idle,
             decision_tree(self._told),
         )
 
     def answer(self, number: int) -> Step:
         """What the outcome means for whoever acts on it."""
-        rows = [_row(words.sentence(step), "", "proposed") for step in next_steps(self._told)]
+        gaps = len(self._diagnosis.untestable)
+        lead = f"{words.counted(gaps, 'source')} or part of one could not be tested." if gaps else "All was tested."
+        return Step(number, "answer", "Answer", lead, "Status", self._rows(self._proposed), ())
+
+    def _proposed(self) -> Iterator[Row]:
+        for step in next_steps(self._told):
+            yield _row(words.sentence(step), "", "proposed")
         excluded = words.natural(self._diagnosis.exclude_nodes)
         if excluded:
             names = ", ".join(self._told.node(name) for name in excluded)
-            rows.append(_row("Nodes to exclude", clip(names, _COLUMNS), "proposed"))
-        held = [entry for entry in self._diagnosis.trace if entry.stage == "report"]
-        rows += [_row("Nodes to exclude", "", "none", why=entry.reason) for entry in held]
-        gaps = len(self._diagnosis.untestable)
-        lead = f"{words.counted(gaps, 'source')} or part of one could not be tested." if gaps else "All was tested."
-        return Step(number, "answer", "Answer", lead, "Status", table(rows), ())
+            yield _row("Nodes to exclude", clip(names, _COLUMNS), "proposed")
+        for entry in self._diagnosis.trace:
+            if entry.stage == "report":
+                yield _row("Nodes to exclude", "", "none", why=entry.reason)
+
+    def _rows(self, make: Callable[[], Iterable[Row]]) -> Table[Row]:
+        return table(() if self._brief else make())
 
     # --- decisions of rules ---------------------------------------------------------------------------------------
 
-    def _decided(self, stages: Sequence[str], said: dict[str, str]) -> tuple[list[Row], tuple[str, ...]]:
+    def _decided(self, stages: frozenset[str], said: dict[str, str]) -> tuple[Table[Row], tuple[str, ...]]:
         """The decisions of some stages as rows; and, in words, the rules that changed nothing."""
+        if self._brief:
+            return table(()), ()
         entries = [entry for entry in self._diagnosis.trace if entry.stage in stages and entry.rule != _MAPPING]
-        rows = []
-        for decision in decisions(entries):
-            if not (decision.symptom or decision.decision or decision.reason):
-                continue
-            outcome = said.get(decision.decision, decision.decision)
-            if decision.outcome != "fired":
-                outcome = f"{_OUTCOMES.get(decision.outcome, decision.outcome)}" + (f": {outcome}" if outcome else "")
-            times = f" ×{decision.count:,}" if decision.count > len(decision.nodes) and decision.count > 1 else ""
-            rows.append(
-                _row(
-                    (words.sentence(words.symptom(decision.symptom)) if decision.symptom else "") + times,
-                    self._told.nodes(decision.nodes, SHOWN_NODES),
-                    outcome,
-                    why=decision.reason,
-                    symptom=decision.symptom,
-                    rule=decision.rule,
-                    lines=self._of(decision.symptom, decision.nodes, decision.rule),
-                )
-            )
-        return rows, tuple(_idle(entries))
+        told = [item for item in decisions(entries) if item.symptom or item.decision or item.reason]
+        return made(told, lambda item: self._decision(item, said)), tuple(_idle(entries))
+
+    def _decision(self, item: Decision, said: dict[str, str]) -> Row:
+        outcome = said.get(item.decision, item.decision)
+        if item.outcome != "fired":
+            outcome = _OUTCOMES.get(item.outcome, item.outcome) + (f": {outcome}" if outcome else "")
+        times = f" ×{item.count:,}" if item.count > max(1, len(item.nodes)) else ""
+        return _row(
+            (words.sentence(words.symptom(item.symptom)) if item.symptom else "") + times,
+            self._told.nodes(item.nodes, SHOWN_NODES),
+            outcome,
+            why=item.reason,
+            symptom=item.symptom,
+            rule=item.rule,
+            lines=self._of(item.symptom, item.nodes, item.rule),
+        )
 
     def _of(self, symptom: str, nodes: Sequence[str], rule: str) -> tuple[Cited, ...]:
         """Lines of a finding on some nodes; and the line of what it was set aside for, where this rule did so."""
-        held = [s for node in (nodes or (None,)) for s in self._found.get((symptom, node), ())]
+        held = [s for node in (nodes or (None,)) for s in self._found.get((symptom, node), ())][:SHOWN_LINES]
         by = [s.demoted_by for s in held if s.demoted_by and s.demoted_by.rule == rule and s.demoted_by.symptom]
         because = [s for d in by[:1] for s in self._found.get((d.symptom or "", d.node), ())]
         own = [item for s in held for item in s.evidence_ids[:1]]
