@@ -42,7 +42,8 @@ class Scale:
     def ticks(self) -> tuple[Tick, ...]:
         """Round moments, at most six."""
         step, marked = self._step()
-        return tuple(Tick(self.x(at), _label(at, step)) for at in marked)
+        several_days = self.end - self.start > timedelta(days=1)
+        return tuple(Tick(self.x(at), _label(at, step, several_days)) for at in marked)
 
     def _step(self) -> tuple[float, list[datetime]]:
         for step in _STEPS_SECS:
@@ -62,9 +63,11 @@ class Scale:
             first += 1
 
 
-def _label(at: datetime, step: float) -> str:
+def _label(at: datetime, step: float, several_days: bool) -> str:
     if step >= 86400:
         return f"{at:%Y-%m-%d}"
+    if several_days:
+        return f"{at:%m-%d %H:%M}"
     if step >= 60:
         return f"{at:%H:%M}"
     return f"{at:%H:%M:%S}" if step >= 1 else f"{at:%H:%M:%S}.{at.microsecond // 1000:03}"
