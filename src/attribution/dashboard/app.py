@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 from attribution.dashboard import problems
 from attribution.dashboard.access import Access, AccessControl
 from attribution.dashboard.headers import SecurityHeaders
-from attribution.dashboard.pages import attempts, diagnosis, health
+from attribution.dashboard.pages import attempts, coverage, diagnosis, health, rules, symptoms
 from attribution.dashboard.problems import WebProblem
 from attribution.dashboard.views.query import BadQuery
 from attribution.store.database import Store
@@ -33,6 +33,9 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
             Route("/", _home),
             *attempts.ROUTES,
             *diagnosis.ROUTES,
+            *coverage.ROUTES,
+            *rules.ROUTES,
+            *symptoms.ROUTES,
             *health.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
@@ -48,6 +51,7 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
     app.router.redirect_slashes = False
     app.state.store = store
     app.state.clock = clock
+    app.state.catalogs = {}
     return SecurityHeaders(AccessControl(app, access))
 
 
