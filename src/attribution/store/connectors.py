@@ -145,7 +145,7 @@ def _silent(ids: Sequence[int]) -> Select[Any]:
     nothing = func.count(case((c.status.in_(_NOTHING) & (c.lines == 0), c.result_id)).distinct())
     asked = func.count(c.result_id.distinct())
     return (
-        select(c.node, c.connector, c.source, nothing.label("nothing"), asked, func.max(results.c.at))
+        select(c.node, c.connector, c.source, nothing.label("silent"), asked, func.max(results.c.at))
         .join(results, results.c.id == c.result_id)
         .where(c.result_id.in_(ids), c.node.is_not(None))
         .group_by(c.node, c.connector, c.source)
