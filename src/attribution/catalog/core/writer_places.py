@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attribution.bundle.evidence import StreamKey
 from attribution.contracts.context import ExecutionContext
-from attribution.contracts.vocabulary import Source
+from attribution.contracts.vocabulary import Role, Source
 from attribution.events.event import Event
 from attribution.rules.api import Annotate, EventDecision, EventView, FilterStage, event_filter
 
@@ -23,6 +23,7 @@ def writer_places(view: EventView) -> Iterator[EventDecision]:
     launched = any(_of_launcher(event) for event in view.events)
     ranks, tasks = _learned(view.events, launched)
     places = _Places(view.context, ranks)
+    failed = _failed(view.of("TORCHRUN_ROOT_CAUSE"))
     for events in _by_stream(view.events).values():
         agents = _are_agents(events)
         hosts = {**_hosts(events), **tasks} if agents else {}
@@ -34,9 +35,20 @@ def writer_places(view: EventView) -> Iterator[EventDecision]:
                 rank = inner
             if rank is None and local is not None:
                 rank = places.rank(node, local)
+                if node is None and view.types[event.symptom].role is Role.CAUSE:
+                    node, rank = failed.get(local, (None, None))
             node = node or places.node(rank)
             if (node, rank) != (event.node, event.rank):
                 yield Annotate(event, "that is where its writer runs", node=node, rank=rank, no_rank=rank is None)
+
+
+def _failed(summaries: Sequence[Event]) -> Mapping[int, tuple[str | None, int | None]]:
+    """Local rank -> node and rank, where of all launchers one alone saw that local rank exit by itself first."""
+    found: dict[int, set[tuple[str | None, int | None]]] = {}
+    for event in summaries:
+        if (event.get("exit_code") or "-").isdecimal() and (local := event.get("local_rank") or "").isdecimal():
+            found.setdefault(int(local), set()).add((event.node, event.rank))
+    return {local: min(places, key=repr) for local, places in found.items() if len(places) == 1}
 
 
 def _by_stream(events: Sequence[Event]) -> dict[StreamKey, list[Event]]:
@@ -157,6 +169,20 @@ CASES = """
     node-02.rank2 +1.0s TORCHRUN_ROOT_CAUSE
   expect: |
     annotate node-02.rank2 +0.0s CUDA_OUT_OF_MEMORY
+- name: a local rank that one launcher saw exit
+  given: |
+    - +0.0s applog | [default1]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+    node-02.rank3 +1.0s TORCHRUN_ROOT_CAUSE local_rank=1 exit_code=1
+    node-01.rank0 +1.0s TORCHRUN_ROOT_CAUSE local_rank=0 exit_code=-6
+  expect: |
+    annotate node-02.rank3 +0.0s CUDA_OUT_OF_MEMORY
+- name: a local rank that two launchers saw exit
+  because: it may be either
+  given: |
+    - +0.0s applog | [default1]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+    node-02.rank3 +1.0s TORCHRUN_ROOT_CAUSE local_rank=1 exit_code=1
+    node-01.rank1 +1.0s TORCHRUN_ROOT_CAUSE local_rank=1 exit_code=1
+  expect: none
 - name: a task of srun that runs several ranks
   because: its number is no rank
   given: |
