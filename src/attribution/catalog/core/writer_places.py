@@ -24,6 +24,9 @@ def writer_places(view: EventView) -> Iterator[EventDecision]:
     ranks, tasks = _learned(view.events, launched)
     places = _Places(view.context, ranks)
     failed = _failed(view.of("TORCHRUN_ROOT_CAUSE"))
+    for event in view.of("PROCESS_EXIT_CODE") if launched else ():
+        if event.rank is not None and not event.writer and event.rank != event.key.rank:
+            yield Annotate(event, "each of its tasks runs a launcher of several ranks", no_rank=True)
     for events in _by_stream(view.events).values():
         agents = _are_agents(events)
         hosts = {**_hosts(events), **tasks} if agents else {}
@@ -189,7 +192,8 @@ CASES = """
     - +0.0s applog | [rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
     node-03 +1.0s applog | srun: error: node-03: task 2: Exited with exit code 1
     node-01.rank0 +1.0s TORCHRUN_ROOT_CAUSE
-  expect: none
+  expect: |
+    annotate node-03 +1.0s PROCESS_EXIT_CODE
 - name: a rank that the context does not place
   because: nothing says where it runs
   context: {nodes: [{name: node-01}, {name: node-02}]}
