@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from attribution.contracts.vocabulary import Role
+from attribution.contracts.vocabulary import DeviceKind, Role
 from attribution.diagnosis.refinement import Refinement
 from attribution.events.moment import Order
 from attribution.events.symptom import Symptom, symptom_order
@@ -11,6 +11,8 @@ from attribution.rules.model import Catalog
 
 _SIGNS = ("tag:app_failure", "tag:cuda_error", "tag:first_failed_process", "tag:own_exit")
 """What tells of a rank that failed by itself, most telling first."""
+_SHARED = frozenset({DeviceKind.NIC, DeviceKind.NVSWITCH, DeviceKind.SWITCH_PORT})
+"""Devices that several ranks use: which of them gave up first says nothing of the device."""
 _CLAIMS = frozenset({"tag:app_failure"})
 """Those that count only where they might be a cause: peers that lose a rank raise exceptions too."""
 
@@ -32,7 +34,8 @@ class FirstRanks:
 
     def of(self, cause: Symptom) -> int | None:
         """The cause's own rank, else that of the only rank that failed on its node and not before it."""
-        if cause.rank is not None or cause.node is None:
+        is_shared = cause.device is not None and cause.device.kind in _SHARED
+        if cause.rank is not None or cause.node is None or is_shared:
             return cause.rank
         for by_node in self._signs:
             found = [s for s in by_node.get(cause.node, ()) if symptom_order(s, cause) is not Order.BEFORE]
