@@ -11,10 +11,10 @@ import pytest
 from attribution.blueprint.connectors.base import never
 from attribution.blueprint.connectors.commands import Bounds, CommandError, Why, output
 
+LONG = Bounds(30)
 
-def run(
-    code: str, bounds: Bounds = Bounds(30), given: bytes = b"", halted: Callable[[], bool] = lambda: False
-) -> bytes:
+
+def run(code: str, bounds: Bounds = LONG, given: bytes = b"", halted: Callable[[], bool] = never) -> bytes:
     return b"".join(output([sys.executable, "-S", "-c", code], bounds, given=given, halted=halted))
 
 
