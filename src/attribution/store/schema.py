@@ -171,7 +171,8 @@ result_units = Table(
     Column("unit", Name, nullable=False),  # `gpu 0000:1b:00`, `gpu 0000:1b:00 link 8`: the whole and each part
     Column("tenant", Name, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("part", String(16), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("part", String(16), nullable=False),  # it had in the attempt: cause, candidate, finding, aside
     Column("blamed", Boolean, nullable=False),  # surely a root, and of the hardware or the platform
     Column("symptom", Name, nullable=False),
     Column("count", Whole, nullable=False),
@@ -180,7 +181,7 @@ result_units = Table(
     Index("result_units_history", "node", "unit", "at", "result_id", "tenant", "part"),
     Index(
         "result_units_blamed",
-        *("at", "result_id", "tenant", "node", "unit"),
+        *("at", "result_id", "tenant", "kind", "node", "unit"),
         sqlite_where=text("blamed = 1"),
         postgresql_where=text("blamed"),
     ),

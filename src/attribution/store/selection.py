@@ -184,7 +184,8 @@ class Reading:
         terms = tuple(self._term(word) for word in asked_words(filters.search))
         known = [item.ids for item in terms if item.ids is not None]
         ids = frozenset.intersection(*known) if known else None
-        ids = ids if ids is not None and len(ids) <= FEW else None
+        if ids is not None and len(ids) > FEW and len(known) == len(terms):
+            ids = None  # so many that the newest of them are found sooner by reading on
         by = [name for name in filters.by_value() if name != "search"]
         sizes = {name: _size(self.connection, self.tenant, filters, name) for name in by}
         if ids is not None:

@@ -15,7 +15,7 @@ from attribution.store.statements import any_of, insert_rows, portions, position
 MOST_WORDS, LONGEST_WORD = 200, 160
 """Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
 
-FEW, MANY = 2_000, 10_000
+FEW, MANY = 2_000, 20_000
 """Results that all words of a search may lead to for it to begin with them, and those of one word, to find out."""
 
 

@@ -15,6 +15,7 @@ from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links, summary
 from attribution.dashboard.views.attempts import FACETS, PATH, SHOWN_VALUES, Found, attempts_view
 from attribution.dashboard.views.query import Asked, BadQuery, read
+from attribution.dashboard.views.timed import plain
 from attribution.store.faults import StoreUnavailable
 from attribution.store.queries import Page, ResultFilters, list_in
 from attribution.store.selection import Reading, reading
@@ -39,9 +40,9 @@ def json(request: Request) -> Response:
         "total_is_at_least": found.survey.more,
         "summary": {span: _summed(one) for span, one in found.spans.items()},
         "attempts": [
-            {"href": links.attempt(row.key), **_plain(asdict(row))} for row in (found.page.rows if found.page else ())
+            {"href": links.attempt(row.key), **plain(asdict(row))} for row in (found.page.rows if found.page else ())
         ],
-        "groups": None if found.groups is None else [_plain(asdict(row)) for row in found.groups.rows],
+        "groups": None if found.groups is None else [plain(asdict(row)) for row in found.groups.rows],
         "groups_among": found.groups.of if found.groups else None,
         "facets": {name: [asdict(item) for item in one.values] for name, one in found.survey.facets.items()},
         "facets_among": {name: one.of for name, one in found.survey.facets.items()},
@@ -56,18 +57,13 @@ def _summed(found: Survey) -> dict[str, Any]:
     return {"attempts": found.total, "failed": summary.failed_of(found), **values}
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its times as text."""
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
-
-
 def _find(request: Request) -> tuple[Asked, Found, datetime]:
     now: datetime = request.app.state.clock()
     store, tenant = request.app.state.store, reader_of(request).tenant
     asked = read(request.query_params.multi_items(), now)
     with reading(store, tenant) as asking:
         found = Found(
-            page=None if asked.group else _listed(asking, asked),
+            page=None if asked.group else listed_in(asking, asked),
             groups=groups_in(asking, asked.group, asked.filters, asked.page.size) if asked.group else None,
             survey=survey_in(asking, asked.filters, FACETS, SHOWN_VALUES),
             spans={
@@ -78,7 +74,8 @@ def _find(request: Request) -> tuple[Asked, Found, datetime]:
     return asked, found, now
 
 
-def _listed(asking: Reading, asked: Asked) -> Page:
+def listed_in(asking: Reading, asked: Asked) -> Page:
+    """A page of the list; a cursor that leads nowhere is the reader's mistake."""
     try:
         return list_in(asking, asked.filters, asked.order, asked.page)
     except StoreUnavailable:

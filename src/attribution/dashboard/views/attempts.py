@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from attribution.contracts.vocabulary import SubDomain, TerminalState
 from attribution.dashboard.views import links, states
 from attribution.dashboard.views.query import GroupBy, Query
+from attribution.dashboard.views.spans import Choice
 from attribution.dashboard.views.states import Badge
 from attribution.dashboard.views.summary import SpanView, percent, summary_view
 from attribution.presentation import words
@@ -100,6 +101,7 @@ class GroupRow:
     word: str
     href: str
     page: str
+    about: str
     count: str
     share: str
     width: int
@@ -116,15 +118,6 @@ class GroupsView:
     rows: tuple[GroupRow, ...]
     bound: str
     more: str
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One of several ways to see the same, with the address that chooses it."""
-
-    word: str
-    href: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +176,7 @@ def attempts_view(query: Query, found: Found, now: datetime) -> AttemptsView:
         orders=() if found.groups else tuple(_orders(query)),
         times=tuple(_times(query)),
         groups=_groups(query, found.groups, found.survey, now) if found.groups and found.groups.rows else None,
-        rows=tuple(_row(row, query, now) for row in rows),
+        rows=tuple(row_view(row, now) for row in rows),
         caption=f"Attempts, the {'oldest' if oldest_first else 'newest'} first",
         first=query.with_().address(PATH) if query.after else "",
         next=query.with_(after=after).address(PATH) if after else "",
@@ -245,7 +238,8 @@ def _field(query: Query, name: str) -> FieldView:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def _row(row: Listed, query: Query, now: datetime) -> RowView:
+def row_view(row: Listed, now: datetime) -> RowView:
+    """One attempt as a line of a list."""
     cause, blame = _blamed(row)
     return RowView(
         href=href(row.key),
@@ -302,6 +296,7 @@ def _groups(query: Query, found: Groups, survey: Survey, now: datetime) -> Group
                 word=clip(words.sentence(_word(name, row.value)), NAME_COLUMNS),
                 href=query.with_(**changes).address(PATH),
                 page=links.node(row.value) if name == "node" else links.symptom(row.value),
+                about="history of" if name == "node" else "about",
                 count=f"{row.results:,}",
                 share=percent(row.results, whole),
                 width=max(1, round(100 * row.results / largest)),
