@@ -18,13 +18,14 @@ from sqlalchemy import delete, false
 
 from attribution.blueprint.connectors.base import Connector, ConnectorError
 from attribution.blueprint.connectors.context.ad_hoc import AdHoc
+from attribution.blueprint.connectors.foreign import one_line
 from attribution.blueprint.connectors.registry import Registry
 from attribution.blueprint.orchestrator import Parts
 from attribution.blueprint.settings import BlueprintSettings, Endpoint
 from attribution.client.client import AttributionClient
 from attribution.client.errors import ServiceError, ServiceProblem
 from attribution.client.retry import NO_RETRIES
-from attribution.configuration.secrets import without_password
+from attribution.configuration.secrets import without_secrets
 from attribution.contracts.errors import AttributionError, ConfigurationError
 from attribution.store.address import SqliteAddress, address
 from attribution.store.backlog import Backlog
@@ -89,11 +90,7 @@ def _looked(check: Check) -> Sequence[Finding]:
             for problem in error.problems
         ]
     except Exception as error:  # whatever a connector of somebody else raises
-        return [Finding(check.what, Health.BROKEN, _words(error), check.remedy)]
-
-
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        return [Finding(check.what, Health.BROKEN, one_line(error), check.remedy)]
 
 
 # --- connectors -------------------------------------------------------------------------------------------------------
@@ -124,7 +121,7 @@ def _connector(place: str, connector: Connector[Any]) -> Finding:
         return Finding(place, Health.OK, connector.check())
     except ConnectorError as error:
         remedy = _SETTINGS.format(place)
-        return Finding(place, Health.BROKEN, _words(error), remedy)
+        return Finding(place, Health.BROKEN, one_line(error), remedy)
 
 
 def _program(what: str, program: str) -> Finding:
@@ -159,19 +156,19 @@ def service_checks(settings: BlueprintSettings) -> Iterator[Check]:
 
 def _service(endpoint: Endpoint, remedy: str) -> Finding:
     assert endpoint.url is not None
-    shown = without_password(endpoint.url)
+    shown = without_secrets(endpoint.url)
     token = endpoint.token.get_secret_value() if endpoint.token else None
     try:
         with AttributionClient(endpoint.url, token, timeout_secs=endpoint.timeout_secs, retries=NO_RETRIES) as client:
             plan = client.plan(NO_RETRIES)
     except ServiceProblem as problem:
         if problem.status not in {401, 403}:
-            return Finding("service", Health.BROKEN, _words(problem), "look at the log of the Service")
+            return Finding("service", Health.BROKEN, one_line(problem), "look at the log of the Service")
         remedy = "set service.token_file to a file with a token of the Service's tokens file"
         text = "refuses the token" if token else "asks for a token, and none is set"
         return Finding("service", Health.BROKEN, f"{shown} {text}", remedy)
     except ServiceError as error:
-        return Finding("service", Health.BROKEN, _words(error), remedy)
+        return Finding("service", Health.BROKEN, one_line(error), remedy)
     text = f"answers at {shown}, with rules for {len(plan.sources)} sources (catalog {plan.catalog_digest[:12]})"
     return Finding("service", Health.OK, text)
 

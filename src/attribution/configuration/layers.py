@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from attribution.configuration.keys import PREFIX, Key, Shape, keys, listed, sections
-from attribution.configuration.secrets import Secrecy, SecretFileError, holds_password, read_secret
+from attribution.configuration.secrets import Secrecy, SecretFileError, holds_secret, read_secret
 from attribution.contracts import documents
 from attribution.contracts.documents import Document
 from attribution.contracts.errors import ConfigurationError, Place, Problem
@@ -183,11 +183,13 @@ class _Tree:
     def _may_stand(self, key: Key, value: Any, place: Place) -> bool:
         """Whether a value may stand in a configuration file or on a command line; if not, that is a problem."""
         is_secret = key.secrecy is Secrecy.WHOLE or (
-            key.secrecy is Secrecy.PASSWORD and isinstance(value, str) and holds_password(value)
+            key.secrecy is Secrecy.PART and isinstance(value, str) and holds_secret(value)
         )
         if is_secret and value is not None:
             what = (
-                f"holds the secret `{key.name}`" if key.secrecy is Secrecy.WHOLE else f"has a password in `{key.name}`"
+                f"holds the secret `{key.name}`"
+                if key.secrecy is Secrecy.WHOLE
+                else f"has a password or token in `{key.name}`"
             )
             file = f"{key.flag}-file" if place.file == key.flag else f"`{key.name}_file`"
             remedy = f"set {key.variable(self.prefix)}, or name a file with {file}"

@@ -2,7 +2,7 @@
 
 import structlog
 
-from attribution.presentation.columns import visible
+from attribution.blueprint.connectors.foreign import one_line
 
 Logger = structlog.typing.FilteringBoundLogger
 _LONGEST = 500
@@ -16,5 +16,4 @@ def logger() -> Logger:
 
 def words(error: BaseException | str) -> str:
     """A reason as one bounded line that no terminal acts on."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return visible(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+    return one_line(error, _LONGEST)
