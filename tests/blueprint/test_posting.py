@@ -267,6 +267,14 @@ def test_a_result_without_a_cause_is_told_too() -> None:
     assert "job-7, attempt 1" in told["text"] and "no cause is in the evidence" in told["text"]
 
 
+def test_what_was_inferred_or_is_missing_is_told() -> None:
+    of = result()
+    changed = {"inferred": ("nodes",), "partial": "2 pods were gone before they were seen"}
+    of = of.model_copy(update={"diagnosis": of.diagnosis.model_copy(update=changed)})
+    text = message(of, None)["text"]
+    assert "*inferred*: nodes" in text and "*partial*: 2 pods were gone before they were seen" in text
+
+
 # --- within one run ---------------------------------------------------------------------------------------------------
 
 

@@ -165,10 +165,12 @@ def test_a_secret_does_not_stand_in_a_file_or_on_a_command_line(tmp_path: Path) 
     assert told == [
         "a.yaml:2:3: K002 holds the secret `service.token` (set ATTRIBUTION_SERVICE_TOKEN, or name a file with "
         "`service.token_file`)",
-        "a.yaml:4:3: K002 has a password or token in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with `sink.url_file`)",
+        "a.yaml:4:3: K002 has a password or token in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with "
+        "`sink.url_file`)",
     ]
     assert problems(tmp_path, None, {}, sink__url="postgresql://me:pass@host/db") == [
-        "--sink-url: K002 has a password or token in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with --sink-url-file)"
+        "--sink-url: K002 has a password or token in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with "
+        "--sink-url-file)"
     ]
     assert settings(tmp_path, "sink:\n  url: postgresql://me@host/db\n")[0].sink is not None
 

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 _PIECE = 1 << 16
 _POLL_SECS = 0.02
+_DRIPPED_HEADERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Reply:
 
     `wait_secs` pass before the first byte. `cut_at` closes the connection after so many bytes of the body, although
     more were promised. `drip_secs` pass between two bytes of it, `drip_header_secs` between two headers that are sent
-    before the others, without end. `endless` repeats the body for as long as somebody
+    before the others, for a while. `endless` repeats the body for as long as somebody
     reads. `clock_secs` is how far the server's clock is ahead.
     """
 
@@ -161,7 +162,6 @@ def _handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
             self.send_response_only(reply.status)
             if reply.drip_header_secs:
                 self._drip_headers(reply.drip_header_secs)
-                return
             now = formatdate(time.time() + reply.clock_secs, usegmt=True)
             headers = {"Date": now, "Content-Type": reply.content_type, **reply.headers}
             if reply.compressed:
@@ -178,7 +178,7 @@ def _handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
                 self._send(reply, data)
 
         def _drip_headers(self, secs: float) -> None:
-            while not server._stopped.is_set():
+            for _ in range(_DRIPPED_HEADERS):
                 self.send_header("X-Wait", "more")
                 self.flush_headers()
                 server._pause(secs)

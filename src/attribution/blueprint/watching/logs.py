@@ -1,5 +1,7 @@
 """The watcher's log lines: events with fields, and no evidence."""
 
+from datetime import UTC, datetime
+
 import structlog
 
 from attribution.blueprint.connectors.foreign import one_line
@@ -12,6 +14,11 @@ def logger() -> Logger:
     """The logger of the watcher."""
     found: Logger = structlog.get_logger("attribution.watch")
     return found
+
+
+def stamp(at: datetime) -> str:
+    """A time as all log lines have it."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def words(error: BaseException | str) -> str:
