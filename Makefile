@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs test-live test-live-k8s bench accuracy lock clean
+.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs test-live test-live-k8s bench bench-dashboard accuracy lock clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ catalog-docs: setup ## write docs/catalog from the rules
 
 bench: setup ## measure the scanner beside grep and ripgrep
 	$(BIN)/python bench/scan.py
+
+bench-dashboard: setup ## measure every page over a store of 100,000 attempts (some minutes)
+	$(BIN)/python bench/dashboard.py
 
 SCENARIOS ?= 200
 MAX_NODES ?= 64

@@ -19,10 +19,13 @@ from attribution.dashboard.pages import (
     attempts,
     coverage,
     decided,
+    devices,
     diagnosis,
     evidence,
     excerpt,
     health,
+    hot_spots,
+    nodes,
     rules,
     symptoms,
 )
@@ -42,6 +45,9 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
         routes=[
             Route("/", _home),
             *attempts.ROUTES,
+            *nodes.ROUTES,
+            *devices.ROUTES,
+            *hot_spots.ROUTES,
             *diagnosis.ROUTES,
             *decided.ROUTES,
             *evidence.ROUTES,
