@@ -38,7 +38,8 @@ class RawLine:
 class EvidenceView:
     """One line, or one span of a metric. `cut` says how much of a long line is not shown.
 
-    Of a JSON record, `line` is the message in it and `record` the record as it stands. `href` is its own page.
+    Of a JSON record, `line` is the message in it and `record` the record as it stands; `records` are the lines around,
+    as they stand, where they are records too. `href` is its own page.
     """
 
     id: str
@@ -51,6 +52,7 @@ class EvidenceView:
     line: RawLine
     record: RawLine | None
     after: tuple[str, ...]
+    records: tuple[str, ...]
     cut: str
     fields: tuple[tuple[str, str], ...]
     samples: tuple[tuple[str, str], ...]
@@ -88,6 +90,7 @@ def evidence(item: Evidence, href: Href) -> EvidenceView:
     """One piece of evidence, bounded."""
     samples = [(words.time(s.at), "blank" if s.value is None else f"{s.value:g}") for s in item.samples]
     message = message_of(item.text, decisive_words(item))
+    around = (*item.before, *item.after)
     return EvidenceView(
         id=item.id,
         href=href(item.id),
@@ -95,10 +98,11 @@ def evidence(item: Evidence, href: Href) -> EvidenceView:
         time=time_of_line(item),
         source=words.SOURCES[item.source],
         rule=clip(item.rule, AROUND_COLUMNS),
-        before=tuple(clip(line, AROUND_COLUMNS) for line in item.before),
+        before=tuple(_around(line) for line in item.before),
         line=_marked(item, message, LINE_COLUMNS),
         record=None if message is item.text else _marked(item, item.text, LINE_COLUMNS),
-        after=tuple(clip(line, AROUND_COLUMNS) for line in item.after),
+        after=tuple(_around(line) for line in item.after),
+        records=tuple(clip(line, AROUND_COLUMNS) for line in around if message_of(line) is not line),
         cut=f"a part of {len(item.text):,} characters" if _is_cut(item.text) else "",
         fields=tuple(
             (clip(name, AROUND_COLUMNS), clip(value, LINE_COLUMNS)) for name, value in sorted(item.fields.items())
@@ -106,6 +110,11 @@ def evidence(item: Evidence, href: Href) -> EvidenceView:
         samples=tuple(samples[:SHOWN_SAMPLES]),
         more_samples=max(0, len(samples) - SHOWN_SAMPLES),
     )
+
+
+def _around(line: str) -> str:
+    """A line around the decisive one; of a record, its message."""
+    return clip(message_of(line), AROUND_COLUMNS)
 
 
 def raw(item: Evidence, columns: int = LINE_COLUMNS) -> RawLine:
