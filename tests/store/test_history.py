@@ -39,4 +39,4 @@ def test_earlier_attempts_are_counted_by_node_device_and_cause(store: Store) -> 
     (all_seen,) = seen_before(store, ALL_TENANTS, "node-02", None, None, NOW, (7,), shown=1)
     assert all_seen.counts == ((7, 3),) and len(all_seen.last) == 1
     assert seen_before(store, "nobody", "node-02", None, None, NOW)[0].counts == ((7, 0), (30, 0))
-    assert seen_before(store, None, None, GPU, None, NOW + timedelta(days=1)) == ()
+    assert seen_before(store, None, None, GPU, None, NOW + timedelta(days=1))[0].counts == ((7, 0), (30, 0))

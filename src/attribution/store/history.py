@@ -6,14 +6,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Table, func, select
 
 from attribution.contracts.diagnosis import Device
 from attribution.store.database import Store
 from attribution.store.identity import Tenant, owned_by
 from attribution.store.queries import LISTED, Listed, listed
-from attribution.store.results import device_words
-from attribution.store.schema import result_causes, results
+from attribution.store.schema import result_causes, result_units, results
+from attribution.store.units import units
 
 
 class SeenWhat(StrEnum):
@@ -46,26 +46,34 @@ def seen_before(
     days: Sequence[int] = (7, 30),
     shown: int = 3,
 ) -> tuple[Seen, ...]:
-    """One Seen each for `node`, `device` (of that node) and `cause` (a symptom), as far as they are given.
+    """One Seen each for `node`, `device` (of that node, or of none) and `cause` (a symptom), as far as they are given.
 
     Counted are attempts that ended before `at` (the time of the row of the attempt in question, `get_row(…).at`), so
     never itself. What was set aside does not count.
     """
-    c = result_causes.c
-    asked: list[tuple[SeenWhat, list[ColumnElement[bool]]]] = []
+    c, u = result_causes.c, result_units.c
+    asked: list[tuple[SeenWhat, Table, list[ColumnElement[bool]]]] = []
     if node is not None:
-        asked.append((SeenWhat.NODE, [c.node == node]))
-    if node is not None and device is not None:
-        asked.append((SeenWhat.DEVICE, [c.node == node, c.device == device_words(device)]))
+        asked.append((SeenWhat.NODE, result_causes, [c.node == node]))
+    if named := units(device, node):
+        where = [u.node == (node or ""), u.unit == named[-1], u.part.in_(("cause", "candidate"))]
+        asked.append((SeenWhat.DEVICE, result_units, where))
     if cause is not None:
-        asked.append((SeenWhat.CAUSE, [c.symptom == cause]))
-    return tuple(_seen(store, tenant, what, where, at, sorted(days), shown) for what, where in asked)
+        asked.append((SeenWhat.CAUSE, result_causes, [c.symptom == cause]))
+    return tuple(_seen(store, tenant, what, table, where, at, sorted(days), shown) for what, table, where in asked)
 
 
 def _seen(
-    store: Store, tenant: Tenant, what: SeenWhat, where: list[Any], at: datetime, days: Sequence[int], shown: int
+    store: Store,
+    tenant: Tenant,
+    what: SeenWhat,
+    table: Table,
+    where: list[Any],
+    at: datetime,
+    days: Sequence[int],
+    shown: int,
 ) -> Seen:
-    c = result_causes.c
+    c = table.c
     where = [*where, *owned_by(c.tenant, tenant), c.at < at]
     number = func.count(c.result_id.distinct())
     spans = [select(number).where(*where, c.at >= at - timedelta(days=span)).scalar_subquery() for span in days]

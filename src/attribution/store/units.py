@@ -1,10 +1,14 @@
 """A part of a node has one name, however a log called it, so that its history can be asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.diagnosis import Device
-from attribution.contracts.vocabulary import DeviceKind
+from attribution.contracts.result import AttributionBlueprintResult
+from attribution.contracts.vocabulary import Confidence, DeviceKind, SymptomStatus
+from attribution.store.columns import shortened
+from attribution.store.days import is_blamed
 
 _WORDS: Mapping[DeviceKind, str] = {
     DeviceKind.GPU: "gpu",
@@ -57,3 +61,39 @@ def units(device: Device | None, node: str | None = None, gpus: Gpus | None = No
     if not own:
         return (" ".join(["nvlink" if device.kind is DeviceKind.NVLINK else word, *parts]),)
     return (whole, " ".join([whole, *parts]))
+
+
+def unit_rows(result: AttributionBlueprintResult) -> list[dict[str, Any]]:
+    """A row for each part of a node that a cause or a finding is about; a finding that is a cause stands once."""
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in _found(result):
+        key = (shortened(row["node"]), shortened(row["unit"]), shortened(row["symptom"]))
+        rows.setdefault(key, row)
+    return [{"position": position, **row} for position, row in enumerate(rows.values())]
+
+
+def _found(result: AttributionBlueprintResult) -> Iterator[dict[str, Any]]:
+    gpus = gpus_of(result.context)
+    for cause in result.diagnosis.causes:
+        sure = cause.confidence is not Confidence.ONE_OF_SEVERAL
+        for unit in units(cause.device, cause.node, gpus):
+            yield {
+                "node": cause.node or "",
+                "unit": unit,
+                "part": "cause" if sure else "candidate",
+                "blamed": is_blamed(cause.confidence.value, cause.sub_domain.value),
+                "symptom": cause.symptom,
+                "count": 1,
+                "first_at": cause.at,
+            }
+    for symptom in result.diagnosis.symptoms:
+        for unit in units(symptom.device, symptom.node, gpus):
+            yield {
+                "node": symptom.node or "",
+                "unit": unit,
+                "part": "aside" if symptom.status is SymptomStatus.DEMOTED else "finding",
+                "blamed": False,
+                "symptom": symptom.symptom,
+                "count": symptom.count,
+                "first_at": symptom.first_at,
+            }

@@ -288,11 +288,47 @@ def test_what_became_of_the_nodes_is_evidence(fake: Fake) -> None:
     assert len(found()[("116", 1)].evidence) == 1, "what never ran had no nodes"
 
 
+DOWN = {
+    "Cluster": "c1",
+    "NodeName": "node-03",
+    "TimeStart": "2026-05-04T03:02:30",
+    "TimeEnd": "Unknown",
+    "State": "DOWN",
+    "Reason": "not responding",
+    "User": "root(0)",
+    "StateRaw": "1",
+}
+
+
 def test_a_reason_of_several_lines_stays_with_its_event(fake: Fake) -> None:
-    event = {"Cluster": "c1", "NodeName": "node-03", "TimeStart": "2026-05-04T03:02:30", "TimeEnd": "Unknown"}
-    fake(events=[{**event, "State": "DOWN", "Reason": "a|b\nc1|node-02|x", "User": "root(0)"}])
-    body = found()[("144", 1)].evidence[1].body
-    assert body.splitlines()[1:] == ["c1|node-03|2026-05-04T03:02:30|Unknown|DOWN|a/b c1/node-02/x|root(0)"]
+    fake(events=[{**DOWN, "Reason": "a|b\nc1|node-02|x"}])
+    told = found()[("144", 1)].evidence[1]
+    assert told.status is Status.OK
+    assert told.body.splitlines()[1:] == ["c1|node-03|2026-05-04T03:02:30|Unknown|DOWN|a/b c1/node-02/x|root(0)"]
+
+
+@pytest.mark.parametrize(("lost", "told_rows"), [(1, 3), (3, 3), (59, 3), (130, 1)])
+def test_node_events_that_break_off_are_said(fake: Fake, lost: int, told_rows: int) -> None:
+    """What is whole is told, and that there may be more: also where only the end of the last line is missing."""
+    events = [{**DOWN, "TimeStart": f"2026-05-04T03:02:{second}"} for second in (30, 31, 32, 33)]
+    fake(events=events)
+    whole = found()[("144", 1)].evidence[1]
+    size = 4 * len("c1|node-03|1777900000|Unknown|DOWN|root(0)|not responding|1\n")
+    fake(events=events, cut_event_chars=size - lost)
+    told = found()[("144", 1)].evidence[1]
+    assert told.status is Status.PARTIAL
+    assert told.reason is not None and told.reason.startswith("what `sacctmgr` printed ends within a row")
+    assert whole.status is Status.OK and whole.body.startswith(told.body)
+    assert len(told.body.splitlines()) == 1 + told_rows
+
+
+def test_node_events_over_the_limit_are_cut_and_said(fake: Fake) -> None:
+    """Jobs that fit are found with what was read of the events of their nodes."""
+    fake(events=[{**DOWN, "TimeStart": "2026-05-04T03:02:30", "Reason": "x" * 90}] * 1000)
+    attempt = found(output_bytes=70_000)[("144", 1)]
+    told = attempt.evidence[1]
+    assert told.status is Status.PARTIAL and "wrote more than 70000 bytes" in (told.reason or "")
+    assert len(told.body.splitlines()) > 100
 
 
 def test_node_events_that_are_refused_are_said_and_the_attempts_found(fake: Fake) -> None:

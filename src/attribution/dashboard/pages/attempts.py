@@ -15,7 +15,8 @@ from attribution.dashboard.rendering import page
 from attribution.dashboard.views.attempts import FACETS, PATH, SHOWN_VALUES, attempts_view, href
 from attribution.dashboard.views.query import Asked, BadQuery, read
 from attribution.store.faults import StoreUnavailable
-from attribution.store.queries import Counted, Page, count_results, facet, list_results
+from attribution.store.queries import Page, list_results
+from attribution.store.survey import Counted, count_results, facet
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from attribution.dashboard.views.query import Query
 from attribution.dashboard.views.states import Badge
 from attribution.presentation import words
 from attribution.presentation.columns import clip
-from attribution.store.queries import Counted, Listed, NodeRole, Page
+from attribution.store.queries import Listed, NodeRole, Page
+from attribution.store.survey import Counted
 
 PATH = "/attempts"
 

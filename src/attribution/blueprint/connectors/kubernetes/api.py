@@ -7,8 +7,8 @@ from pathlib import Path
 
 import httpx
 
+from attribution.blueprint.connectors.base import Halted, never
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, of_status
-from attribution.blueprint.connectors.kubernetes.transport import Halted, never
 from attribution.client.retry import retry_after_secs
 
 _ERROR_BYTES = 1 << 16
