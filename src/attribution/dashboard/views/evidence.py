@@ -1,6 +1,6 @@
 """Evidence is shown as raw lines in their place, the decisive words marked, between the lines around them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from attribution.contracts.diagnosis import Evidence
@@ -11,6 +11,9 @@ from attribution.presentation.records import message_of
 
 LINE_COLUMNS = 2_000
 """Columns of a decisive line that a page shows."""
+
+PLACE_COLUMNS = 80
+"""Columns of a place in a table."""
 
 AROUND_COLUMNS = 400
 """Columns of a line around it."""
@@ -72,6 +75,23 @@ class FindingView:
 
 Href = Callable[[str], str]
 """Gives the address of a piece of evidence by its id."""
+
+SHOWN_LINES = 3
+"""Lines that one row of a table links to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A line that something rests on."""
+
+    href: str
+    place: str
+
+
+def cited(answer: Answer, ids: Iterable[str], href: Href) -> tuple[Cited, ...]:
+    """The first lines of those that were kept."""
+    known = [answer.evidence[item] for item in dict.fromkeys(ids) if item in answer.evidence]
+    return tuple(Cited(href(item.id), clip(place_of_line(item), PLACE_COLUMNS)) for item in known[:SHOWN_LINES])
 
 
 def findings(answer: Answer, href: Href) -> tuple[FindingView, ...]:

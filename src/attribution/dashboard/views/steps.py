@@ -8,28 +8,18 @@ from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Role, SymptomStatus
 from attribution.dashboard.views import links
 from attribution.dashboard.views.decision import Branch, decision_tree, outcome_reason
+from attribution.dashboard.views.evidence import SHOWN_LINES, Cited, Href, cited
 from attribution.dashboard.views.tables import SHOWN_NODES, Table, made, table
 from attribution.presentation import words
-from attribution.presentation.answer import Answer, place_of_line
+from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
 from attribution.presentation.facts import steps as next_steps
 from attribution.presentation.groups import NOT_APPLICABLE, Decision, by_source, decisions, grouped
-
-SHOWN_LINES = 3
-"""Lines that a row links to."""
 
 SHOWN_RULES = 12
 """Rules without a decision that a step names."""
 
 _COLUMNS = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A line that a row rests on."""
-
-    href: str
-    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +80,7 @@ _OUTCOMES = {"overruled": "overruled", "failed": "the rule broke", "abstained": 
 class _Told:
     """Tells the steps of one diagnosis."""
 
-    def __init__(self, answer: Answer, href: Callable[[str], str], brief: bool) -> None:
+    def __init__(self, answer: Answer, href: Href, brief: bool) -> None:
         self._told = answer
         self._diagnosis = answer.diagnosis
         self._href = href
@@ -278,8 +268,7 @@ class _Told:
         return self._lines([*own[: SHOWN_LINES - len(because[:1])], *(i for s in because for i in s.evidence_ids[:1])])
 
     def _lines(self, ids: Iterable[str]) -> tuple[Cited, ...]:
-        known = [self._told.evidence[item] for item in dict.fromkeys(ids) if item in self._told.evidence]
-        return tuple(Cited(self._href(item.id), clip(place_of_line(item), 80)) for item in known[:SHOWN_LINES])
+        return cited(self._told, ids, self._href)
 
 
 _MAPPING = "outcome-mapping"
