@@ -43,6 +43,13 @@ def test_the_line_stands_in_its_context_with_its_place_and_what_was_read() -> No
     assert "Field code" in fields and "Field severity" in fields
 
 
+def test_what_the_engine_itself_reads_has_no_page_of_a_rule() -> None:
+    line = builders.line("e1", "scheduler_state: TIMEOUT", rule="scheduler-record")
+    page = page_of(builders.single().model_copy(update={"evidence": (line,)}), "e1")
+    assert "scheduler-record" in page.one("dl").text
+    assert not [a for a in page.all("a") if a.attributes["href"].startswith("/rules/scheduler")]
+
+
 def test_what_rests_on_a_line_is_told() -> None:
     uses = trail(builders.single(), "e1").uses.rows
     assert [use.part for use in uses] == ["the decisive line of a cause", "first failure", "finding (cause), stands"]
