@@ -15,7 +15,17 @@ from starlette.types import ASGIApp
 from attribution.dashboard import problems
 from attribution.dashboard.access import Access, AccessControl
 from attribution.dashboard.headers import SecurityHeaders
-from attribution.dashboard.pages import attempts, decided, diagnosis, evidence, excerpt, health
+from attribution.dashboard.pages import (
+    attempts,
+    coverage,
+    decided,
+    diagnosis,
+    evidence,
+    excerpt,
+    health,
+    rules,
+    symptoms,
+)
 from attribution.dashboard.problems import WebProblem
 from attribution.dashboard.views.query import BadQuery
 from attribution.store.database import Store
@@ -36,6 +46,9 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
             *decided.ROUTES,
             *evidence.ROUTES,
             *excerpt.ROUTES,
+            *coverage.ROUTES,
+            *rules.ROUTES,
+            *symptoms.ROUTES,
             *health.ROUTES,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
@@ -51,6 +64,7 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
     app.router.redirect_slashes = False
     app.state.store = store
     app.state.clock = clock
+    app.state.catalogs = {}
     return SecurityHeaders(AccessControl(app, access))
 
 

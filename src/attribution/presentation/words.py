@@ -1,5 +1,6 @@
 """The words that people read for the values of the closed vocabularies, for devices, times and counts."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -165,6 +166,13 @@ def counted(number: int, noun: str) -> str:
 def number(value: int) -> str:
     """A small number as a word: `two`; from ten on as digits."""
     return _NUMBERS[value] if 0 <= value < len(_NUMBERS) else f"{value:,}"
+
+
+def decimal(value: float) -> str:
+    """A number as it is measured: no `.0`, no noise of binary fractions, infinities as Prometheus writes them."""
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.15g}"
 
 
 def listed(names: Sequence[str], shown: int = 2, joined: str = "and") -> str:
