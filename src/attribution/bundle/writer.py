@@ -154,7 +154,10 @@ def _writing(folder: Path, name: str) -> Iterator[IO[bytes]]:
             yield file
 
 
-class _Dumper(yaml.SafeDumper):
+_SafeDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_SafeDumper):  # type: ignore[misc]
     """Writes each value where it stands: documents with anchors are refused when they are read."""
 
     def ignore_aliases(self, data: Any) -> bool:
