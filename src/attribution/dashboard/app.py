@@ -15,7 +15,17 @@ from starlette.types import ASGIApp
 from attribution.dashboard import problems
 from attribution.dashboard.access import Access, AccessControl
 from attribution.dashboard.headers import SecurityHeaders
-from attribution.dashboard.pages import attempts, coverage, diagnosis, health, rules, symptoms
+from attribution.dashboard.pages import (
+    attempts,
+    coverage,
+    decided,
+    diagnosis,
+    evidence,
+    excerpt,
+    health,
+    rules,
+    symptoms,
+)
 from attribution.dashboard.problems import WebProblem
 from attribution.dashboard.views.query import BadQuery
 from attribution.store.database import Store
@@ -33,6 +43,9 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
             Route("/", _home),
             *attempts.ROUTES,
             *diagnosis.ROUTES,
+            *decided.ROUTES,
+            *evidence.ROUTES,
+            *excerpt.ROUTES,
             *coverage.ROUTES,
             *rules.ROUTES,
             *symptoms.ROUTES,

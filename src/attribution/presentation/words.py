@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from attribution.contracts.diagnosis import Device
 from attribution.contracts.vocabulary import Action, DeviceKind, Source, Status, SubDomain, TerminalState
@@ -183,7 +184,12 @@ def listed(names: Sequence[str], shown: int = 2, joined: str = "and") -> str:
 
 def natural(names: Iterable[str]) -> list[str]:
     """Names in the order in which people count: node-2 before node-10."""
-    return sorted(set(names), key=lambda name: ([_piece(p) for p in re.split(r"([0-9]+)", name)], name))
+    return sorted(set(names), key=_counting)
+
+
+@lru_cache(maxsize=1 << 14)
+def _counting(name: str) -> tuple[list[tuple[int, str]], str]:
+    return [_piece(part) for part in re.split(r"([0-9]+)", name)], name
 
 
 def _piece(text: str) -> tuple[int, str]:

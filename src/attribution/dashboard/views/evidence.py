@@ -1,11 +1,13 @@
 """Evidence is shown as raw lines in their place, the decisive words marked, between the lines around them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from attribution.contracts.diagnosis import Evidence
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, Block, decisive_words, place_of_line, time_of_line
 from attribution.presentation.columns import ELLIPSIS, clip, clip_around, span, visible, width
+from attribution.presentation.records import message_of
 
 LINE_COLUMNS = 2_000
 """Columns of a decisive line that a page shows."""
@@ -34,15 +36,20 @@ class RawLine:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceView:
-    """One line, or one span of a metric. `cut` says how much of a long line is not shown."""
+    """One line, or one span of a metric. `cut` says how much of a long line is not shown.
+
+    Of a JSON record, `line` is the message in it and `record` the record as it stands. `href` is its own page.
+    """
 
     id: str
+    href: str
     place: str
     time: str
     source: str
     rule: str
     before: tuple[str, ...]
     line: RawLine
+    record: RawLine | None
     after: tuple[str, ...]
     cut: str
     fields: tuple[tuple[str, str], ...]
@@ -61,39 +68,54 @@ class FindingView:
     lines: tuple[EvidenceView, ...]
 
 
-def findings(answer: Answer) -> tuple[FindingView, ...]:
+Href = Callable[[str], str]
+"""Gives the address of a piece of evidence by its id."""
+
+
+def findings(answer: Answer, href: Href) -> tuple[FindingView, ...]:
     """The causes with their evidence; or the first failure, where no cause is known."""
-    return tuple(_finding(block) for block in answer.blocks(everything=True)[:SHOWN_BLOCKS])
+    return tuple(_finding(block, href) for block in answer.blocks(everything=True)[:SHOWN_BLOCKS])
 
 
-def _finding(block: Block) -> FindingView:
+def _finding(block: Block, href: Href) -> FindingView:
     time = words.time(block.at) if block.at else ""
-    return FindingView(block.title, block.where, block.rule, time, tuple(evidence(item) for item in block.evidence))
+    return FindingView(
+        block.title, block.where, block.rule, time, tuple(evidence(item, href) for item in block.evidence)
+    )
 
 
-def evidence(item: Evidence) -> EvidenceView:
+def evidence(item: Evidence, href: Href) -> EvidenceView:
     """One piece of evidence, bounded."""
     samples = [(words.time(s.at), "blank" if s.value is None else f"{s.value:g}") for s in item.samples]
+    message = message_of(item.text, decisive_words(item))
     return EvidenceView(
         id=item.id,
-        place=place_of_line(item),
+        href=href(item.id),
+        place=clip(place_of_line(item), AROUND_COLUMNS),
         time=time_of_line(item),
         source=words.SOURCES[item.source],
-        rule=item.rule,
+        rule=clip(item.rule, AROUND_COLUMNS),
         before=tuple(clip(line, AROUND_COLUMNS) for line in item.before),
-        line=raw(item),
+        line=_marked(item, message, LINE_COLUMNS),
+        record=None if message is item.text else _marked(item, item.text, LINE_COLUMNS),
         after=tuple(clip(line, AROUND_COLUMNS) for line in item.after),
         cut=f"a part of {len(item.text):,} characters" if _is_cut(item.text) else "",
-        fields=tuple(sorted(item.fields.items())),
+        fields=tuple(
+            (clip(name, AROUND_COLUMNS), clip(value, LINE_COLUMNS)) for name, value in sorted(item.fields.items())
+        ),
         samples=tuple(samples[:SHOWN_SAMPLES]),
         more_samples=max(0, len(samples) - SHOWN_SAMPLES),
     )
 
 
 def raw(item: Evidence, columns: int = LINE_COLUMNS) -> RawLine:
-    """The line, clipped around what the rule read from it."""
+    """The line, or the message of a record, clipped around what the rule read from it."""
+    return _marked(item, message_of(item.text, decisive_words(item)), columns)
+
+
+def _marked(item: Evidence, line: str, columns: int) -> RawLine:
     decisive = decisive_words(item)
-    text = clip_around(_near(item.text, decisive, columns), columns, decisive)
+    text = clip_around(_near(line, decisive, columns), columns, decisive)
     start, end = span(text, [visible(word) for word in decisive])
     return RawLine(text[:start], text[start:end], text[end:])
 

@@ -60,6 +60,11 @@ def decided(key: str) -> str:
     return f"{attempt(key)}/decided"
 
 
+def excerpt(key: str) -> str:
+    """An attempt's evidence as a bundle that `attribution diagnose` reads."""
+    return f"{attempt(key)}/excerpt.tar.gz"
+
+
 def nodes() -> str:
     """All nodes by their failures."""
     return NODES
