@@ -102,6 +102,18 @@ def test_a_record_is_shown_as_the_sentence_it_tells_with_the_record_to_unfold() 
     assert not decisive_line(builders.line("e1", told)).all("details")
 
 
+def test_records_around_a_line_are_shown_as_what_they_tell() -> None:
+    around = ('{"log": "epoch 3\\n", "stream": "stderr"}', "no record", '{"MESSAGE": "cut sho…')
+    shape = builders.single().model_copy(update={"evidence": (builders.line("e1", "decisive", before=around),)})
+    figure = page_of(shape, "e1").one("figure", class_="evidence")
+    assert [item.text for item in figure.all("ol")[0].all("li", class_="around")] == [
+        "epoch 3",
+        "no record",
+        "cut sho…",
+    ]
+    assert [item.text for item in figure.one("details").all("li")] == [around[0], around[2]]
+
+
 def decisive_line(item: Evidence) -> Element:
     """The line of a piece of evidence as its page shows it."""
     return page_of(builders.single().model_copy(update={"evidence": (item,)}), "e1").one("li", class_="decisive")
