@@ -23,6 +23,7 @@ from attribution.dashboard.pages import (
     evidence,
     excerpt,
     health,
+    patterns,
     rules,
     symptoms,
 )
@@ -47,6 +48,7 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
             *evidence.ROUTES,
             *excerpt.ROUTES,
             *coverage.ROUTES,
+            *patterns.ROUTES,
             *rules.ROUTES,
             *symptoms.ROUTES,
             *health.ROUTES,
