@@ -78,7 +78,7 @@ def patterns_view() -> PatternsView:
         states=tuple(states.state(value) for value in TerminalState),
         statuses=tuple(coverage.badge(value) for value in Status),
         verdicts=tuple(diagnosis_view(_result(*shape), _KEY, ()) for shape in _SHAPES),
-        hostile=diagnosis_view(_hostile(), _KEY, ()),
+        hostile=diagnosis_view(hostile_result(), _KEY, ()),
         branches=(
             Branch("Did the attempt end well?", "no", "", "it failed", True),
             Branch("Is one cause left?", "yes", "That one is named.", "", True),
@@ -141,7 +141,7 @@ def _result(state: TerminalState, sub_domain: SubDomain, causes: int) -> Attribu
     )
 
 
-def _hostile() -> AttributionBlueprintResult:
+def hostile_result() -> AttributionBlueprintResult:
     """A result in which every text that a log gives is hostile."""
     lines = tuple(
         _line(f"h{place}", text, node=HOSTILE[0], stream=HOSTILE[1], fields={HOSTILE[0]: HOSTILE[5]})
