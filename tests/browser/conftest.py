@@ -99,9 +99,10 @@ def looks(browser: Browser, site: Site) -> Iterator[Looks]:
     assert found.problems == []
 
 
-def faults(page: Page) -> list[str]:
-    """What axe finds wrong with a page, one line each."""
-    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+def faults(page: Page, *rules: str) -> list[str]:
+    """What axe finds wrong with a page, by all its rules or some, one line each."""
+    only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
+    found = Axe().run(page, options={"resultTypes": ["violations"], **only}).response["violations"]
     return [f"{item['id']}: {node['target']} {node['html'][:120]}" for item in found for node in item["nodes"][:5]]
 
 

@@ -75,7 +75,9 @@ def diagnosed(name: str, rules: RuleSets) -> AttributionBlueprintResult:
         )
 
 
-def fill(path: Path, rules: RuleSets, names: tuple[str, ...] = FEW, attempts: int = 70) -> dict[str, str]:
+def fill(
+    path: Path, rules: RuleSets, names: tuple[str, ...] = FEW, attempts: int = 70, hostile: bool = True
+) -> dict[str, str]:
     """Write a store: the samples, generated attempts of the month before NOW, and a hostile one."""
     results = [diagnosed(name, rules) for name in names]
     with closing(open_store(str(path))) as store:
@@ -83,9 +85,10 @@ def fill(path: Path, rules: RuleSets, names: tuple[str, ...] = FEW, attempts: in
         for made in month(results, NOW, attempts):
             write_result(store, made, NOW, None)
         keys = {name: write_result(store, made, NOW, None).id for name, made in zip(names, results, strict=True)}
-        hostile = patterns.hostile_result()
-        context = hostile.context.model_copy(update={"name": patterns.HOSTILE[0], "user": patterns.HOSTILE[1]})
-        keys["hostile"] = write_result(store, hostile.model_copy(update={"context": context}), NOW, None).id
+        if hostile:
+            made = patterns.hostile_result()
+            context = made.context.model_copy(update={"name": patterns.HOSTILE[0], "user": patterns.HOSTILE[1]})
+            keys["hostile"] = write_result(store, made.model_copy(update={"context": context}), NOW, None).id
     return keys
 
 
