@@ -43,6 +43,13 @@ def test_the_line_stands_in_its_context_with_its_place_and_what_was_read() -> No
     assert "Field code" in fields and "Field severity" in fields
 
 
+def test_what_the_engine_itself_reads_has_no_page_of_a_rule() -> None:
+    line = builders.line("e1", "scheduler_state: TIMEOUT", rule="scheduler-record")
+    page = page_of(builders.single().model_copy(update={"evidence": (line,)}), "e1")
+    assert "scheduler-record" in page.one("dl").text
+    assert not [a for a in page.all("a") if a.attributes["href"].startswith("/rules/scheduler")]
+
+
 def test_what_rests_on_a_line_is_told() -> None:
     uses = trail(builders.single(), "e1").uses.rows
     assert [use.part for use in uses] == ["the decisive line of a cause", "first failure", "finding (cause), stands"]
@@ -100,6 +107,18 @@ def test_a_record_is_shown_as_the_sentence_it_tells_with_the_record_to_unfold() 
     folded = decisive_line(builders.line("e1", text)).one("details")
     assert folded.one("summary").text == "the record as it stands" and "open" not in folded.attributes
     assert not decisive_line(builders.line("e1", told)).all("details")
+
+
+def test_records_around_a_line_are_shown_as_what_they_tell() -> None:
+    around = ('{"log": "epoch 3\\n", "stream": "stderr"}', "no record", '{"MESSAGE": "cut sho…')
+    shape = builders.single().model_copy(update={"evidence": (builders.line("e1", "decisive", before=around),)})
+    figure = page_of(shape, "e1").one("figure", class_="evidence")
+    assert [item.text for item in figure.all("ol")[0].all("li", class_="around")] == [
+        "epoch 3",
+        "no record",
+        "cut sho…",
+    ]
+    assert [item.text for item in figure.one("details").all("li")] == [around[0], around[2]]
 
 
 def decisive_line(item: Evidence) -> Element:

@@ -174,6 +174,9 @@ def test_every_attempt_of_the_list_has_its_page_and_twins(pages: httpx.Client) -
         markdown = pages.get(links["Download Markdown"]["href"])
         assert markdown.headers["content-type"].startswith("text/markdown")
         assert markdown.text.startswith("## ") and markdown.text.endswith("\n")
+        told = re.findall(r"^- \[[^]]+\]\((/\S+)\)$", markdown.text, re.MULTILINE)
+        assert len(told) >= 3 and all(pages.get(link).status_code == 200 for link in told)
+        assert f"- [the diagnosis]({address})\n- [how it was decided]({address}/decided)\n" in markdown.text
         assert links["Download JSON"]["download"].endswith(".json")
         assert address == urlsplit(links["Download JSON"]["href"]).path.removesuffix(".json")
         assert result.diagnosis.terminal_state == result.terminal_state

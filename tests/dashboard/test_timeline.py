@@ -118,6 +118,14 @@ def test_a_first_failure_that_no_finding_tells_has_a_mark_of_its_own() -> None:
     assert mark.first and mark.title.startswith("NCCL watchdog timeout on node-05; impact; first failure")
 
 
+def test_causes_that_no_finding_tells_are_drawn_and_a_completed_attempt_has_no_first_failure() -> None:
+    found = of(builders.compound())
+    assert [lane.name for lane in found.lanes] == [f"node-{n:02}" for n in range(2, 10)]
+    assert [mark.first for mark in marks(found)] == [True, *[False] * 7]
+    assert {mark.kind for mark in marks(found)} == {Kind.CAUSE}
+    assert not of(builders.none()).flagged
+
+
 def test_thousands_of_nodes_that_show_the_same_share_a_lane() -> None:
     found = timeline(crowd(1024), lambda item: item)
     assert found is not None

@@ -4,10 +4,13 @@ import uPlot from "./vendor/uplot-1.6.32/uPlot.esm.js";
 
 const HEIGHT = 56;
 const PADDING = 6;
-const utc = new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", dateStyle: "short", timeStyle: "medium" });
 
 function numbers(text) {
   return text === "" ? [] : text.split(",").map((word) => (word === "" ? null : Number(word)));
+}
+
+function stamp(secs) {
+  return new Date(secs * 1000).toISOString().replace("T", " ");
 }
 
 function token(name) {
@@ -30,7 +33,7 @@ function options(strip, width) {
       setCursor: [(chart) => {
         const place = chart.cursor.idx;
         const value = place == null ? undefined : chart.data[1][place];
-        said.textContent = value === undefined ? "" : `${utc.format(chart.data[0][place] * 1000)}Z: ${value ?? "blank"}`;
+        said.textContent = value === undefined ? "" : `${stamp(chart.data[0][place])}: ${value ?? "blank"}`;
       }],
     },
   };

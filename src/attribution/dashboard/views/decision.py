@@ -14,7 +14,7 @@ _COLUMNS = 400
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One question with its answer. `decides` says what follows from it; `hint` why it contributed nothing."""
+    """One question with its answer. `decides` says what follows from it; `hint` why nothing did."""
 
     question: str
     answer: str
@@ -43,18 +43,20 @@ def _branches(diagnosis: Diagnosis) -> Iterator[Branch]:
     if state is TerminalState.COMPLETED:
         yield _yes("Did the attempt complete?", "yes", "nothing is to blame, whatever its logs say")
     else:
-        yield _no("Did the attempt complete?", f"no: {words.STATES[state]}", "an attempt that completed blames nothing")
+        yield _no(
+            "Did the attempt complete?", f"no: {words.STATES[state]}", "had it completed, nothing would be to blame"
+        )
     yield _roots(diagnosis, reason)
     question = "Did the job itself report trouble provably before every cause that is left?"
     if not diagnosis.causes and reason.endswith(_EARLIER):
         yield _yes(question, "yes", f"insufficient evidence: {reason}")
     else:
-        yield _no(question, "no", "nothing that came before them is left unexplained")
+        yield _no(question, "no", "had it, what is left would not be where it started")
     question = "Does what is left explain how the attempt ended?"
     if not diagnosis.causes and reason.startswith(_SURVIVED):
         yield _yes(question, "no", f"insufficient evidence: {reason}")
     else:
-        yield _no(question, "yes, or nothing speaks against it", "what ends jobs is among them, or was explained")
+        yield _no(question, "yes, or nothing speaks against it", "were it not so, the evidence would be insufficient")
     yield _kinds(diagnosis, reason)
     question = "Do clocks prove which of them came first?"
     if diagnosis.sub_domain is SubDomain.AMBIGUOUS:
@@ -103,7 +105,7 @@ def _kinds(diagnosis: Diagnosis, reason: str) -> Branch:
     question = "Do all causes that are left lie in one sub-domain?"
     kinds = list(dict.fromkeys(words.SUB_DOMAINS[cause.sub_domain] for cause in diagnosis.causes))
     if len(kinds) > 1 or any(cause.confidence is Confidence.ONE_OF_SEVERAL for cause in diagnosis.causes):
-        return _no(question, f"no: {words.listed(kinds, 4)}", "causes of several kinds: only their order can decide")
+        return _no(question, f"no: {words.listed(kinds, 4)}", "with causes in several, only their order can decide")
     single = len(diagnosis.causes) == 1
     kind = "single" if single else "compound"
     why = reason or ("one cause is left" if single else "all causes that are left are of one kind")

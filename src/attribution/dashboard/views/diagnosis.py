@@ -153,7 +153,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
         notes=tuple(words.sentence(note) for note in result.diagnosis.notes[: tables.SHOWN_ROWS]),
         aside=tables.aside_rows(answer, href),
         noticed=tables.noticed_rows(answer, href),
-        alternatives=tables.alternative_rows(answer),
+        alternatives=tables.alternative_rows(answer, href),
         gaps=tuple(not_seen[: tables.SHOWN_ROWS]),
         untestable=tables.untestable_rows(answer),
         sources=tables.source_rows(answer),

@@ -1,6 +1,6 @@
 """Evidence is shown as raw lines in their place, the decisive words marked, between the lines around them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from attribution.contracts.diagnosis import Evidence
@@ -11,6 +11,9 @@ from attribution.presentation.records import message_of
 
 LINE_COLUMNS = 2_000
 """Columns of a decisive line that a page shows."""
+
+PLACE_COLUMNS = 80
+"""Columns of a place in a table."""
 
 AROUND_COLUMNS = 400
 """Columns of a line around it."""
@@ -38,7 +41,8 @@ class RawLine:
 class EvidenceView:
     """One line, or one span of a metric. `cut` says how much of a long line is not shown.
 
-    Of a JSON record, `line` is the message in it and `record` the record as it stands. `href` is its own page.
+    Of a JSON record, `line` is the message in it and `record` the record as it stands; `records` are the lines around,
+    as they stand, where they are records too. `href` is its own page.
     """
 
     id: str
@@ -51,6 +55,7 @@ class EvidenceView:
     line: RawLine
     record: RawLine | None
     after: tuple[str, ...]
+    records: tuple[str, ...]
     cut: str
     fields: tuple[tuple[str, str], ...]
     samples: tuple[tuple[str, str], ...]
@@ -71,6 +76,23 @@ class FindingView:
 Href = Callable[[str], str]
 """Gives the address of a piece of evidence by its id."""
 
+SHOWN_LINES = 3
+"""Lines that one row of a table links to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A line that something rests on."""
+
+    href: str
+    place: str
+
+
+def cited(answer: Answer, ids: Iterable[str], href: Href) -> tuple[Cited, ...]:
+    """The first lines of those that were kept."""
+    known = [answer.evidence[item] for item in dict.fromkeys(ids) if item in answer.evidence]
+    return tuple(Cited(href(item.id), clip(place_of_line(item), PLACE_COLUMNS)) for item in known[:SHOWN_LINES])
+
 
 def findings(answer: Answer, href: Href) -> tuple[FindingView, ...]:
     """The causes with their evidence; or the first failure, where no cause is known."""
@@ -88,6 +110,7 @@ def evidence(item: Evidence, href: Href) -> EvidenceView:
     """One piece of evidence, bounded."""
     samples = [(words.time(s.at), "blank" if s.value is None else f"{s.value:g}") for s in item.samples]
     message = message_of(item.text, decisive_words(item))
+    around = (*item.before, *item.after)
     return EvidenceView(
         id=item.id,
         href=href(item.id),
@@ -95,10 +118,11 @@ def evidence(item: Evidence, href: Href) -> EvidenceView:
         time=time_of_line(item),
         source=words.SOURCES[item.source],
         rule=clip(item.rule, AROUND_COLUMNS),
-        before=tuple(clip(line, AROUND_COLUMNS) for line in item.before),
+        before=tuple(_around(line) for line in item.before),
         line=_marked(item, message, LINE_COLUMNS),
         record=None if message is item.text else _marked(item, item.text, LINE_COLUMNS),
-        after=tuple(clip(line, AROUND_COLUMNS) for line in item.after),
+        after=tuple(_around(line) for line in item.after),
+        records=tuple(clip(line, AROUND_COLUMNS) for line in around if message_of(line) is not line),
         cut=f"a part of {len(item.text):,} characters" if _is_cut(item.text) else "",
         fields=tuple(
             (clip(name, AROUND_COLUMNS), clip(value, LINE_COLUMNS)) for name, value in sorted(item.fields.items())
@@ -106,6 +130,11 @@ def evidence(item: Evidence, href: Href) -> EvidenceView:
         samples=tuple(samples[:SHOWN_SAMPLES]),
         more_samples=max(0, len(samples) - SHOWN_SAMPLES),
     )
+
+
+def _around(line: str) -> str:
+    """A line around the decisive one; of a record, its message."""
+    return clip(message_of(line), AROUND_COLUMNS)
 
 
 def raw(item: Evidence, columns: int = LINE_COLUMNS) -> RawLine:

@@ -1,6 +1,6 @@
 """A sighting is a symptom with the time at which it was first seen, and with how far that may lie from the truth."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -58,7 +58,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A symptom as the timeline needs it; `found` is None for a first failure that no symptom tells of."""
+    """A symptom as the timeline needs it; `found` is None for what no symptom tells of."""
 
     kind: Kind
     first: bool
@@ -95,26 +95,29 @@ class Sighting:
 
 
 def sightings(answer: Answer) -> Iterator[Sighting]:
-    """The symptoms of a diagnosis, and the first failure if none of them is it."""
+    """The symptoms of a diagnosis; causes and the first failure also where no symptom tells of them.
+
+    Of an attempt with nothing to blame, no failure is the first.
+    """
     diagnosis = answer.diagnosis
-    first = diagnosis.first_failure
+    first = diagnosis.first_failure if diagnosis.sub_domain is not SubDomain.NONE else None
     named = {_thing(cause): cause for cause in diagnosis.causes}
     ambiguous = diagnosis.sub_domain is SubDomain.AMBIGUOUS
     told = False
     for symptom in diagnosis.symptoms:
         is_first = first is not None and first.evidence_id in symptom.evidence_ids and first.node == symptom.node
         told = told or is_first
-        cited = [answer.evidence[e] for e in symptom.evidence_ids if e in answer.evidence]
-        seen = min((item for item in cited if item.at), key=lambda item: item.at or _LAST, default=None)
-        yield Sighting(
-            kind=_kind(symptom, named.get(_thing(symptom)), ambiguous),
-            first=is_first,
-            symptom=symptom.symptom,
-            node=symptom.node or "",
-            moment=_moment(seen, symptom.first_at),
-            found=symptom,
-            seen=seen or (cited[0] if cited else None),
-        )
+        seen = _earliest(answer, symptom.evidence_ids)
+        kind = _kind(symptom, named.get(_thing(symptom)), ambiguous)
+        moment = _moment(seen, symptom.first_at)
+        yield Sighting(kind, is_first, symptom.symptom, symptom.node or "", moment, symptom, seen)
+    seen_causes = {_thing(symptom) for symptom in diagnosis.symptoms}
+    for cause in (cause for thing, cause in named.items() if thing not in seen_causes):
+        is_first = first is not None and first.evidence_id in cause.evidence_ids and not told
+        told = told or is_first
+        seen = _earliest(answer, cause.evidence_ids)
+        kind, moment = _named(cause, ambiguous), _moment(seen, cause.at)
+        yield Sighting(kind, is_first, cause.symptom, cause.node or "", moment, None, seen)
     if first is not None and not told:
         line = answer.evidence.get(first.evidence_id)
         moment = _moment(line, first.at)
@@ -124,15 +127,26 @@ def sightings(answer: Answer) -> Iterator[Sighting]:
 _LAST = datetime.fromisoformat("9999-12-31T00:00:00+00:00")
 
 
+def _earliest(answer: Answer, ids: Iterable[str]) -> Evidence | None:
+    """The line that was written first, of those that were kept; any of them where none has a time."""
+    cited = [answer.evidence[item] for item in ids if item in answer.evidence]
+    return min(cited, key=lambda item: item.at or _LAST, default=None)
+
+
 def _thing(item: Symptom | Cause) -> tuple[str, str | None, str]:
     return item.symptom, item.node, words.device(item.device) if item.device else ""
+
+
+def _named(cause: Cause, ambiguous: bool) -> Kind:
+    if cause.confidence is not Confidence.ONE_OF_SEVERAL:
+        return Kind.CAUSE
+    return Kind.FITS if ambiguous else Kind.LATER
 
 
 def _kind(symptom: Symptom, cause: Cause | None, ambiguous: bool) -> Kind:
     stands = symptom.status is SymptomStatus.ACTIVE
     if cause is not None and stands:
-        several = cause.confidence is Confidence.ONE_OF_SEVERAL
-        return Kind.CAUSE if not several else Kind.FITS if ambiguous else Kind.LATER
+        return _named(cause, ambiguous)
     if symptom.role is Role.CONTEXT:
         return Kind.INFORMS
     if symptom.role is Role.CAUSE:

@@ -3,33 +3,23 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from attribution.contracts.diagnosis import Evidence, Symptom, TraceEntry
+from attribution.contracts.diagnosis import Cause, Evidence, Symptom, TraceEntry
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Role, SymptomStatus
 from attribution.dashboard.views import links
 from attribution.dashboard.views.decision import Branch, decision_tree, outcome_reason
+from attribution.dashboard.views.evidence import SHOWN_LINES, Cited, Href, cited
 from attribution.dashboard.views.tables import SHOWN_NODES, Table, made, table
 from attribution.presentation import words
-from attribution.presentation.answer import Answer, place_of_line
+from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
 from attribution.presentation.facts import steps as next_steps
 from attribution.presentation.groups import NOT_APPLICABLE, Decision, by_source, decisions, grouped
-
-SHOWN_LINES = 3
-"""Lines that a row links to."""
 
 SHOWN_RULES = 12
 """Rules without a decision that a step names."""
 
 _COLUMNS = 400
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """A line that a row rests on."""
-
-    href: str
-    place: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +80,7 @@ _OUTCOMES = {"overruled": "overruled", "failed": "the rule broke", "abstained": 
 class _Told:
     """Tells the steps of one diagnosis."""
 
-    def __init__(self, answer: Answer, href: Callable[[str], str], brief: bool) -> None:
+    def __init__(self, answer: Answer, href: Href, brief: bool) -> None:
         self._told = answer
         self._diagnosis = answer.diagnosis
         self._href = href
@@ -170,16 +160,18 @@ class _Told:
     def _kind(self, symptom: Symptom) -> tuple[str, Role, SymptomStatus, str, str, bool]:
         by = symptom.demoted_by
         rule, reason = (by.rule, by.reason) if by else ("", "")
-        return symptom.symptom, symptom.role, symptom.status, rule, reason, self._is_cause(symptom)
+        return symptom.symptom, symptom.role, symptom.status, rule, reason, self._cause(symptom) is not None
 
-    def _is_cause(self, symptom: Symptom) -> bool:
+    def _cause(self, symptom: Symptom) -> Cause | None:
+        """The cause that a finding is named as."""
         key = (symptom.symptom, symptom.node, symptom.device)
-        return any((c.symptom, c.node, c.device) == key for c in self._diagnosis.causes)
+        return next((c for c in self._diagnosis.causes if (c.symptom, c.node, c.device) == key), None)
 
     def _finding(self, members: Sequence[Symptom]) -> Row:
         symptom = members[0]
         count = sum(member.count for member in members)
         contributes, outcome, why = self._contribution(symptom)
+        cause, by = self._cause(symptom), symptom.demoted_by
         return _row(
             words.sentence(words.symptom(symptom.symptom)) + (f" ×{count:,}" if count > 1 else ""),
             self._told.nodes(words.natural(m.node for m in members if m.node), SHOWN_NODES),
@@ -187,15 +179,15 @@ class _Told:
             contributes=contributes,
             why=why,
             symptom=symptom.symptom,
-            rule=symptom.demoted_by.rule if symptom.demoted_by else "",
+            rule=by.rule if by else cause.rule if cause else "",
             lines=self._lines(item for member in members for item in member.evidence_ids),
         )
 
     def _contribution(self, symptom: Symptom) -> tuple[bool, str, str]:
         if symptom.status is SymptomStatus.DEMOTED and symptom.demoted_by:
             return False, f"no: {symptom.role.value}, set aside", symptom.demoted_by.reason
-        if self._is_cause(symptom):
-            return True, "yes: a root cause", ""
+        if cause := self._cause(symptom):
+            return True, "yes: a root cause", cause.why
         if symptom.role is Role.CONTEXT:
             return False, "no: it informs", "it blames nothing, and nothing is set aside because of it alone"
         if symptom.role is Role.EFFECT:
@@ -276,8 +268,7 @@ class _Told:
         return self._lines([*own[: SHOWN_LINES - len(because[:1])], *(i for s in because for i in s.evidence_ids[:1])])
 
     def _lines(self, ids: Iterable[str]) -> tuple[Cited, ...]:
-        known = [self._told.evidence[item] for item in dict.fromkeys(ids) if item in self._told.evidence]
-        return tuple(Cited(self._href(item.id), clip(place_of_line(item), 80)) for item in known[:SHOWN_LINES])
+        return cited(self._told, ids, self._href)
 
 
 _MAPPING = "outcome-mapping"

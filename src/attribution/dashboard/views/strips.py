@@ -27,6 +27,7 @@ class Strip:
     """
 
     name: str
+    labels: str
     node: str
     rule: str
     href: str
@@ -56,10 +57,12 @@ def _strip(item: Evidence, scale: Scale, href: str) -> Strip:
     values = [s.value for s in item.samples if s.value is not None]
     low, high = min(values, default=0.0), max(values, default=0.0)
     pieces = [[(scale.x(s.at), _y(s.value, low, high)) for s in piece] for piece in _pieces(shown)]
+    name, _, labels = item.text.partition("{")
     outside = len(item.samples) - len(within)
     note = f"{words.counted(outside, 'sample')} outside of the drawing" if outside else ""
     return Strip(
-        name=clip(item.text, 200),
+        name=clip(name, 120),
+        labels=clip(labels.rpartition("}")[0].replace('"', "").replace(",", ", "), 160),
         node=clip(item.node or "", 120),
         rule=item.rule,
         href=href,

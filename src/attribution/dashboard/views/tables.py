@@ -8,7 +8,7 @@ from attribution.contracts.coverage import CoverageLine
 from attribution.contracts.diagnosis import Symptom
 from attribution.contracts.result import ConnectorReport
 from attribution.contracts.vocabulary import Status, SubDomain, SymptomStatus
-from attribution.dashboard.views.evidence import Href, RawLine, raw
+from attribution.dashboard.views.evidence import Cited, Href, RawLine, cited, raw
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, place_of_line
 from attribution.presentation.groups import Group, by_source, grouped, losses, noticed, set_aside
@@ -110,9 +110,10 @@ class AlternativeRow:
     nodes: str
     ruled_out: bool
     because: str
+    lines: tuple[Cited, ...]
 
 
-def alternative_rows(answer: Answer) -> Table[AlternativeRow]:
+def alternative_rows(answer: Answer, href: Href) -> Table[AlternativeRow]:
     """Causes that were considered; those that differ only in their node are one row."""
     alike = grouped(answer.diagnosis.alternatives, lambda a: (a.ruled_out, a.symptom, a.sub_domain, a.because))
     return table(
@@ -123,6 +124,7 @@ def alternative_rows(answer: Answer) -> Table[AlternativeRow]:
             nodes=answer.nodes([item.node for item in items if item.node], SHOWN_NODES),
             ruled_out=ruled_out,
             because=because,
+            lines=cited(answer, (e for item in items for e in item.evidence_ids), href),
         )
         for (ruled_out, symptom, sub_domain, because), items in alike.items()
     )
