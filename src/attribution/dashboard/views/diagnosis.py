@@ -159,7 +159,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
         sources=tables.source_rows(answer),
         streams=tables.stream_rows(answer),
         reports=tables.report_rows(result.connector_reports),
-        phases=tuple(_phase(step) for step in steps(result, key, brief=True)),
+        phases=tuple(_phase(step) for step in steps(result, key, most=0)),
         branches=decision_tree(answer),
         identity=tuple(FactView(label, (text,)) for label, text in _identity(result) if text),
     )
