@@ -204,7 +204,7 @@ def _parts(answer: Answer, cause: Cause) -> Iterator[Part]:
             lead, _, name = piece.strip().rpartition(" ")
             unit = known[min(place, len(known) - 1)] if known and cause.node else ""
             href = links.device(cause.node, unit) if unit and cause.node else ""
-            yield Part(f"{lead} " if lead else "", clip(name, _NAME_COLUMNS), "", href, place == 0)
+            yield Part(f"{clip(lead, _NAME_COLUMNS)} " if lead else "", clip(name, _NAME_COLUMNS), "", href, place == 0)
     if cause.rank is not None:
         ranks = answer.ranks(cause)
         yield Part("rank ", str(cause.rank), f" and {ranks - 1:,} more" if ranks > 1 else "", "", False)
