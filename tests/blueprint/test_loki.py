@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import ConnectorError
-from attribution.blueprint.connectors.http import Answer, Call, HttpSource, Refused, Why
+from attribution.blueprint.connectors.calls import Refused, Why
+from attribution.blueprint.connectors.http import Answer, Call, HttpSource
 from attribution.blueprint.connectors.logs import logql
 from attribution.blueprint.connectors.logs.loki import Loki, LokiSettings
 from attribution.blueprint.connectors.logs.loki_pages import Pages
@@ -543,7 +544,7 @@ def test_a_token_that_others_renew_is_read_for_each_call(tmp_path: Path) -> None
     file = tmp_path / "token"
     with Server(double()) as server:
         connector = Loki(settings(server.url, fresh_token_file=file))
-        with pytest.raises(ConnectorError, match=r"cannot read the token of .*: No such file"):
+        with pytest.raises(ConnectorError, match=r"cannot read the token in .*: No such file"):
             connector.open()
         for token in ("first\n", "second\n"):
             file.write_text(token)
@@ -553,7 +554,7 @@ def test_a_token_that_others_renew_is_read_for_each_call(tmp_path: Path) -> None
         file.write_text("s3c\nret")
         found = collected(connector, attempt(), PLAN)
         connector.close()
-    reason = f"cannot use the token of {file}: it holds characters that no header may hold"
+    reason = f"cannot use the token in {file}: it holds characters that no header may hold"
     assert told(found) == [("node-01", "error", reason), ("node-02", "error", reason)]
 
 

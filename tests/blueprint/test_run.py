@@ -316,16 +316,21 @@ def test_the_settings_in_force_are_shown(tmp_path: Path) -> None:
     assert shown["logs.local_files.piece_bytes"] == ["1048576", "default"]
 
 
-def test_everything_can_be_checked(tmp_path: Path, url: str) -> None:
-    answer = run("--check", "--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db",
-                 "--service-url", url)  # fmt: skip
-    assert answer.returncode == 0, answer.stderr
-    names = [line.split(":")[0] for line in answer.stdout.splitlines()]
-    assert names == ["service", "context.static", "logs.local_files", "sinks.database"]
+def test_everything_can_be_checked_as_the_doctor_does(tmp_path: Path, url: str) -> None:
+    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db", "--service-url", url,
+             "--watch-store", tmp_path / "w.db")  # fmt: skip
+    answer = run("--check", *words)
+    assert answer.returncode == 0, answer.stdout
+    names = [line.split()[1] for line in answer.stdout.splitlines()]
+    assert names == ["service", "clock", "context.static", "logs.local_files", "sinks.database", "store"]
+    with redirect_stdout(io.StringIO()) as out, patch.dict(os.environ, environment(), clear=True):
+        assert main(["doctor", *map(str, words)]) == 0
+    assert out.getvalue() == answer.stdout
     answer = run("--check", "--context-static-bundles", tmp_path / "gone", "--service-url", "http://127.0.0.1:9",
-                 "--service-retry-secs", "0")  # fmt: skip
+                 "--service-retry-secs", "0", "--watch-store", tmp_path / "w.db")  # fmt: skip
     assert answer.returncode == 69
-    assert [line.split(":")[0] for line in told(answer)] == ["service", "context.static"]
+    broken = [line.split()[1] for line in answer.stdout.splitlines() if line.startswith("broken")]
+    assert broken == ["service", "context.static"]
 
 
 def test_the_deadline_gives_what_there_is(tmp_path: Path, url: str) -> None:

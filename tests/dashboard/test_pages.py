@@ -150,8 +150,8 @@ def test_the_json_twin_is_linked_and_its_pages_lead_on(pages: httpx.Client) -> N
     answer = pages.get(twin).json()
     assert [item["href"] for item in answer["attempts"]] == [row.all("a")[0].attributes["href"] for row in rows(page)]
     assert answer["filters"] == {"user": "ana", "limit": "4"}
-    older = pages.get(answer["older"]).json()
-    assert len(older["attempts"]) == 1 and older["older"] is None
+    older = pages.get(answer["next"]).json()
+    assert len(older["attempts"]) == 1 and older["next"] is None
     assert {"value": "failed", "results": 3} in answer["facets"]["terminal_state"]
 
 
@@ -221,7 +221,7 @@ def test_a_store_that_does_not_answer_is_told_without_its_place(
     def locked(*_: object, **__: object) -> None:
         raise StoreUnavailable([Problem(Place(store.place), "T011", "cannot be used now: database is locked")])
 
-    monkeypatch.setattr(attempts, "list_results", locked)
+    monkeypatch.setattr(attempts, "list_in", locked)
     page = see(pages, "/attempts", 503)
     assert "Try again" in page.text and store.place not in page.text
     answer = pages.get("/attempts.json")
@@ -232,7 +232,7 @@ def test_what_breaks_is_told_without_what_broke(pages: httpx.Client, monkeypatch
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a secret of the program")
 
-    monkeypatch.setattr(attempts, "list_results", broken)
+    monkeypatch.setattr(attempts, "list_in", broken)
     assert "secret" not in see(pages, "/attempts", 500).text
 
 

@@ -136,7 +136,7 @@ class RuleCase(Lenient):
 
 
 class RuleDescription(Lenient):
-    """One rule as `attribution explain` tells it. What it asks for is missing in snapshots of version 0.1."""
+    """One rule as `attribution explain` tells it. An older snapshot lacks what it asks for."""
 
     id: str
     name: str

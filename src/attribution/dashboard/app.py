@@ -19,10 +19,14 @@ from attribution.dashboard.pages import (
     attempts,
     coverage,
     decided,
+    devices,
     diagnosis,
     evidence,
     excerpt,
     health,
+    hot_spots,
+    nodes,
+    patterns,
     rules,
     symptoms,
 )
@@ -33,25 +37,30 @@ from attribution.store.faults import StoreDamaged, StoreUnavailable
 
 STATIC = Path(__file__).resolve().parent / "static"
 
+ROUTES = (
+    *attempts.ROUTES,
+    *nodes.ROUTES,
+    *devices.ROUTES,
+    *hot_spots.ROUTES,
+    *diagnosis.ROUTES,
+    *decided.ROUTES,
+    *evidence.ROUTES,
+    *excerpt.ROUTES,
+    *coverage.ROUTES,
+    *patterns.ROUTES,
+    *rules.ROUTES,
+    *symptoms.ROUTES,
+    *health.ROUTES,
+)
+"""Every page and every other form of one, in the order in which an address is looked for."""
+
 Clock = Callable[[], datetime]
 
 
 def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now(UTC)) -> ASGIApp:
     """The pages over a store. They never write to it. `clock` says what `24h` is counted from."""
     app = Starlette(
-        routes=[
-            Route("/", _home),
-            *attempts.ROUTES,
-            *diagnosis.ROUTES,
-            *decided.ROUTES,
-            *evidence.ROUTES,
-            *excerpt.ROUTES,
-            *coverage.ROUTES,
-            *rules.ROUTES,
-            *symptoms.ROUTES,
-            *health.ROUTES,
-            Mount("/static", StaticFiles(directory=STATIC)),
-        ],
+        routes=[Route("/", _home), *ROUTES, Mount("/static", StaticFiles(directory=STATIC))],
         exception_handlers={
             WebProblem: _told,
             BadQuery: _told,

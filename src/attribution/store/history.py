@@ -13,7 +13,7 @@ from attribution.store.database import Store
 from attribution.store.identity import Tenant, owned_by
 from attribution.store.queries import LISTED, Listed, listed
 from attribution.store.schema import result_causes, result_units, results
-from attribution.store.units import units
+from attribution.store.units import place_of, units
 
 
 class SeenWhat(StrEnum):
@@ -56,7 +56,7 @@ def seen_before(
     if node is not None:
         asked.append((SeenWhat.NODE, result_causes, [c.node == node]))
     if named := units(device, node):
-        where = [u.node == (node or ""), u.unit == named[-1], u.part.in_(("cause", "candidate"))]
+        where = [u.node == place_of(device, node), u.unit == named[-1], u.part.in_(("cause", "candidate"))]
         asked.append((SeenWhat.DEVICE, result_units, where))
     if cause is not None:
         asked.append((SeenWhat.CAUSE, result_causes, [c.symptom == cause]))

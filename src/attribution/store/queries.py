@@ -15,7 +15,7 @@ from attribution.store.database import Store
 from attribution.store.identity import ALL_TENANTS, Tenant, owned_by
 from attribution.store.results import ResultKey
 from attribution.store.schema import result_documents, results
-from attribution.store.selection import NodeRole, Order, ResultFilters, selection
+from attribution.store.selection import NodeRole, Order, Reading, ResultFilters, reading
 
 __all__ = [
     "ALL_TENANTS",
@@ -102,20 +102,20 @@ def list_results(
 
     Raises ConfigurationError for a cursor that is not of this list.
     """
-    page = page or PageRequest()
+    with reading(store, tenant) as asking:
+        return list_in(asking, filters or ResultFilters(), order, page or PageRequest())
+
+
+def list_in(asking: Reading, filters: ResultFilters, order: Order, page: PageRequest) -> Page:
+    """As `list_results`, within a transaction."""
     size = max(1, min(page.size, MAX_PAGE))
     behind = _place(page.cursor) if page.cursor is not None else None
-    with store.read() as connection:
-        asked = selection(connection, tenant, filters or ResultFilters())
-        places = connection.execute(asked.newest(connection, size + 1, order, behind)).all()
-        shown = places[:size]
-        held = connection.execute(select(*LISTED, results.c.id).where(results.c.id.in_([place.id for place in shown])))
-        rows = {row.id: listed(row) for row in held}
-    more = len(places) > size
-    return Page(
-        tuple(rows[place.id] for place in shown if place.id in rows),
-        _cursor(shown[-1].at, shown[-1].id) if more else None,
-    )
+    places = asking.connection.execute(asking.newest(filters, size + 1, order, behind)).all()
+    shown = places[:size]
+    query = select(*LISTED, results.c.id).where(results.c.id.in_([place.id for place in shown]))
+    rows = {row.id: listed(row) for row in asking.connection.execute(query)}
+    found = tuple(rows[place.id] for place in shown if place.id in rows)
+    return Page(found, _cursor(shown[-1].at, shown[-1].id) if len(places) > size else None)
 
 
 def _is_key(key: ResultKey | str) -> bool:

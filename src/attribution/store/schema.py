@@ -133,7 +133,11 @@ result_nodes = Table(
         "result_nodes_history", "node", "at", "result_id", "tenant", "allocated", "affected", "interesting", "excluded"
     ),
     Index(
-        "result_nodes_affected", "result_id", "node", sqlite_where=text("affected"), postgresql_where=text("affected")
+        "result_nodes_affected",
+        "result_id",
+        "node",
+        sqlite_where=text("affected = 1"),
+        postgresql_where=text("affected"),
     ),
 )
 
@@ -167,7 +171,8 @@ result_units = Table(
     Column("unit", Name, nullable=False),  # `gpu 0000:1b:00`, `gpu 0000:1b:00 link 8`: the whole and each part
     Column("tenant", Name, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("part", String(16), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("part", String(16), nullable=False),  # it had in the attempt: cause, candidate, finding, aside
     Column("blamed", Boolean, nullable=False),  # surely a root, and of the hardware or the platform
     Column("symptom", Name, nullable=False),
     Column("count", Whole, nullable=False),
@@ -176,8 +181,8 @@ result_units = Table(
     Index("result_units_history", "node", "unit", "at", "result_id", "tenant", "part"),
     Index(
         "result_units_blamed",
-        *("at", "result_id", "tenant", "node", "unit"),
-        sqlite_where=text("blamed"),
+        *("at", "result_id", "tenant", "kind", "node", "unit"),
+        sqlite_where=text("blamed = 1"),
         postgresql_where=text("blamed"),
     ),
 )

@@ -1,6 +1,7 @@
 """Which results are like what is asked for: the newest first, begun with whatever of it is rarest."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
@@ -9,10 +10,11 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, Select, func, select, tuple_
 
 from attribution.store import days
+from attribution.store.database import Store
 from attribution.store.identity import Everyone, Tenant, owned_by, tenant_key
 from attribution.store.schema import result_causes, result_days, result_nodes, results
 from attribution.store.statements import any_of
-from attribution.store.words import FEW, Term, asked_words, has_word, term
+from attribution.store.words import FEW, Term, asked_words, has_term, term
 
 
 class Order(StrEnum):
@@ -80,6 +82,11 @@ class Selection:
     begin: str | None = None
     ids: frozenset[int] | None = field(default=None, repr=False)
 
+    @property
+    def is_scan(self) -> bool:
+        """Whether rows are read one by one for a word that too many have."""
+        return any(self.ids is None or item.ids is None for item in self.terms)
+
     def newest(
         self, connection: Connection, limit: int, order: Order = Order.NEWEST, behind: Sequence[Any] | None = None
     ) -> Select[Any]:
@@ -140,8 +147,8 @@ class Selection:
         if self.ids is not None and self.begin != "search":
             yield any_of(connection, results.c.id, sorted(self.ids))
         for item in self.terms:
-            if item.ids is None:
-                yield has_word(connection, results, item.word)
+            if self.ids is None or item.ids is None:
+                yield has_term(connection, results, item)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +159,51 @@ class _Begun:
     conditions: list[ColumnElement[bool]]
 
 
-def selection(connection: Connection, tenant: Tenant, filters: ResultFilters) -> Selection:
-    """Look up what is asked for, and choose what to begin with."""
-    terms = tuple(term(connection, word, tenant) for word in asked_words(filters.search))
-    known = [item.ids for item in terms if item.ids is not None]
-    ids = frozenset.intersection(*known) if known else None
-    sizes = {name: _size(connection, tenant, filters, name) for name in filters.by_value() if name != "search"}
-    if ids is not None:
-        sizes["search"] = len(ids)
-    begin = min(sizes, key=lambda name: sizes[name]) if sizes else None
-    return Selection(tenant, filters, terms, begin, ids)
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Questions of one tenant within one transaction; what one looked up serves the others."""
+
+    connection: Connection
+    tenant: Tenant
+    _terms: dict[str, Term] = field(default_factory=dict, repr=False)
+    _asked: dict[ResultFilters, Selection] = field(default_factory=dict, repr=False)
+
+    def selection(self, filters: ResultFilters) -> Selection:
+        """Look up what is asked for, and choose what to begin with."""
+        if filters not in self._asked:
+            self._asked[filters] = self._select(filters)
+        return self._asked[filters]
+
+    def newest(
+        self, filters: ResultFilters, limit: int, order: Order = Order.NEWEST, behind: Sequence[Any] | None = None
+    ) -> Select[Any]:
+        """Time and number of at most `limit` results in order."""
+        return self.selection(filters).newest(self.connection, limit, order, behind)
+
+    def _select(self, filters: ResultFilters) -> Selection:
+        terms = tuple(self._term(word) for word in asked_words(filters.search))
+        known = [item.ids for item in terms if item.ids is not None]
+        ids = frozenset.intersection(*known) if known else None
+        if ids is not None and len(ids) > FEW and len(known) == len(terms):
+            ids = None  # so many that the newest of them are found sooner by reading on
+        by = [name for name in filters.by_value() if name != "search"]
+        sizes = {name: _size(self.connection, self.tenant, filters, name) for name in by}
+        if ids is not None:
+            sizes["search"] = len(ids)
+        begin = min(sizes, key=lambda name: sizes[name]) if sizes else None
+        return Selection(self.tenant, filters, terms, begin, ids)
+
+    def _term(self, word: str) -> Term:
+        if word not in self._terms:
+            self._terms[word] = term(self.connection, word, self.tenant)
+        return self._terms[word]
+
+
+@contextmanager
+def reading(store: Store, tenant: Tenant) -> Iterator[Reading]:
+    """A transaction to ask in."""
+    with store.read() as connection:
+        yield Reading(connection, tenant)
 
 
 def _size(connection: Connection, tenant: Tenant, filters: ResultFilters, name: str) -> int:

@@ -5,27 +5,28 @@ newest results that match, and the answer says among how many.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Select, cast, func, literal, null, select, union_all
+from sqlalchemy import BigInteger, Select, and_, cast, func, literal, null, select, union_all
 
 from attribution.store import days
 from attribution.store.database import Store
 from attribution.store.identity import Tenant, owned_by
 from attribution.store.schema import result_causes, result_days, result_nodes, results
-from attribution.store.selection import NodeRole, ResultFilters, Selection, selection
+from attribution.store.selection import NodeRole, Reading, ResultFilters, reading
+from attribution.store.statements import portions
 
 FACETS: Final = ("terminal_state", "domain", "sub_domain", "cause", "cluster", "user", "node")
 """What results are counted by. `node` counts affected nodes, or those of `node_role`."""
 
 COUNTED = 10_000
-"""Results that are counted one by one; of more it is said that they are more."""
+"""Results that are counted one by one; then it is said that they are at least as many."""
 
-WINDOW = 5_000
-"""The newest results that match, among which values are counted."""
+WINDOW, SCANNED = 2_000, 500
+"""The newest results that match, among which values are counted; fewer where many rows are read to find one."""
 
 _EVERY = 1 << 40
 
@@ -68,7 +69,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """How many results there are (`total`, or more than that if `more`) and their facets by name."""
+    """How many results there are (`total`, or at least as many if `more`) and their facets by name."""
 
     total: int
     more: bool
@@ -86,24 +87,31 @@ def survey(
 
     A result with several causes counts once for each symptom among them.
     """
-    given = filters or ResultFilters()
-    with store.read() as connection:
-        total, more = _total(connection, tenant, given)
-        asked: dict[ResultFilters, list[str]] = {}
-        for name in names:
-            asked.setdefault(given.without(name), []).append(name)
-        facets = {}
-        for narrowed, wanted in asked.items():
-            for name, found in _values(connection, tenant, narrowed, wanted, given.node_role).items():
-                facets[name] = _facet(found, most)
+    with reading(store, tenant) as asking:
+        return survey_in(asking, filters or ResultFilters(), names, most)
+
+
+def survey_in(asking: Reading, filters: ResultFilters, names: Sequence[str], most: int) -> Survey:
+    """As `survey`, within a transaction."""
+    asked: dict[ResultFilters, list[str]] = {}
+    for name in names:
+        asked.setdefault(filters.without(name), []).append(name)
+    facets: dict[str, Facet] = {}
+    size: int | None = None
+    for narrowed, wanted in asked.items():
+        for name, found in _values(asking, narrowed, wanted, filters.node_role, most).items():
+            facets[name] = _facet(found, most)
+            if narrowed == filters and asking.selection(filters).is_scan:
+                size = found.size  # so many rows were read that they are not read again to count them
+    total, more = (size, size >= SCANNED) if size is not None else _total(asking, filters)
     return Survey(total, more, {name: facets[name] for name in names})
 
 
 def count_results(store: Store, tenant: Tenant, filters: ResultFilters | None = None) -> int:
-    """How many results there are like this; COUNTED + 1 where they are more than are counted."""
-    with store.read() as connection:
-        total, more = _total(connection, tenant, filters or ResultFilters())
-    return total + more
+    """How many results there are like this; no more than COUNTED where each has to be looked at."""
+    with reading(store, tenant) as asking:
+        total, _ = _total(asking, filters or ResultFilters())
+    return total
 
 
 def facet(
@@ -117,22 +125,27 @@ def facet(
 
 def groups(store: Store, tenant: Tenant, by: str, filters: ResultFilters | None = None, most: int = 25) -> Groups:
     """The results that match by the values of one of FACETS."""
-    given = filters or ResultFilters()
-    with store.read() as connection:
-        found = _values(connection, tenant, given, [by], given.node_role)[by]
-        ranked = sorted(found.numbers.items(), key=lambda item: (-item[1], item[0]))[:most]
-        last = found.last or _last_of(connection, tenant, given, by, [value for value, _ in ranked])
+    with reading(store, tenant) as asking:
+        return groups_in(asking, by, filters or ResultFilters(), most)
+
+
+def groups_in(asking: Reading, by: str, filters: ResultFilters, most: int) -> Groups:
+    """As `groups`, within a transaction."""
+    found = _values(asking, filters, [by], filters.node_role, None)[by]
+    ranked = sorted(found.numbers.items(), key=lambda item: (-item[1], item[0]))[:most]
+    last = found.last or _last_of(asking, filters, by, [value for value, _ in ranked])
     rows = tuple(Group(value, number, last[value]) for value, number in ranked if value in last)
     return Groups(rows, found.of, len(found.numbers) > len(ranked), len(found.numbers))
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Results by value, among how many, and when the newest of each ended where that is known already."""
+    """Results by value, among how many, and when the newest of each ended and of how many where that is known."""
 
     numbers: Counter[str]
     of: int | None = None
     last: Mapping[str, datetime] | None = None
+    size: int | None = None
 
 
 def _facet(found: _Found, most: int) -> Facet:
@@ -143,17 +156,16 @@ def _facet(found: _Found, most: int) -> Facet:
 # --- totals -------------------------------------------------------------------------------------------------------
 
 
-def _total(connection: Connection, tenant: Tenant, filters: ResultFilters) -> tuple[int, bool]:
+def _total(asking: Reading, filters: ResultFilters) -> tuple[int, bool]:
     by = filters.by_value()
     if not by:
-        return _whole(connection, tenant, filters, [days.ALL], None)[days.ALL].numbers[""], False
+        return _whole(asking, filters, [days.ALL])[days.ALL].numbers.total(), False
     if len(by) == 1 and _is_rolled(by[0], filters.node_role):
-        value = getattr(filters, by[0])
-        found = _whole(connection, tenant, filters.without(by[0]), [by[0]], value)[by[0]].numbers
-        return found.total(), False
-    query = selection(connection, tenant, filters).newest(connection, COUNTED + 1).subquery()
-    number = connection.execute(select(func.count()).select_from(query)).scalar_one()
-    return min(number, COUNTED), number > COUNTED
+        return _whole(asking, filters, by, value=getattr(filters, by[0]))[by[0]].numbers.total(), False
+    most = SCANNED if asking.selection(filters).is_scan else COUNTED
+    query = asking.newest(filters, most).subquery()
+    number = asking.connection.execute(select(func.count()).select_from(query)).scalar_one()
+    return number, number >= most
 
 
 def _is_rolled(name: str, role: NodeRole | None) -> bool:
@@ -165,48 +177,52 @@ def _is_rolled(name: str, role: NodeRole | None) -> bool:
 
 
 def _values(
-    connection: Connection, tenant: Tenant, filters: ResultFilters, names: Sequence[str], role: NodeRole | None
+    asking: Reading, filters: ResultFilters, names: Sequence[str], role: NodeRole | None, most: int | None
 ) -> dict[str, _Found]:
     if filters.by_value():
-        return _among_newest(connection, selection(connection, tenant, filters), names, role)
+        limit = SCANNED if asking.selection(filters).is_scan else WINDOW
+        return _among_newest(asking, filters, names, role, limit)
     other = [name for name in names if name == "node" and role not in (None, NodeRole.AFFECTED)]
-    found = _whole(connection, tenant, filters, [name for name in names if name not in other], None)
+    found = _whole(asking, filters, [name for name in names if name not in other], most)
     if other:
-        found |= _among_newest(connection, selection(connection, tenant, filters), other, role)
+        found |= _among_newest(asking, filters, other, role, WINDOW)
     return found
 
 
 def _among_newest(
-    connection: Connection, asked: Selection, names: Sequence[str], role: NodeRole | None, limit: int = WINDOW
+    asking: Reading, filters: ResultFilters, names: Sequence[str], role: NodeRole | None, limit: int
 ) -> dict[str, _Found]:
     """Count values among the newest results."""
-    window = asked.newest(connection, limit).cte("newest")
+    window = asking.newest(filters, limit).cte("newest")
     parts: list[Select[Any]] = [_part(days.ALL, null(), select(window.c.id, window.c.at).subquery())]
     columns = [name for name in names if name in days.OF_RESULT]
     if columns:
         rows = select(window.c.at, *(results.c[name] for name in columns))
         held = rows.join(results, results.c.id == window.c.id).cte("held")
         parts += [_part(name, held.c[name], held) for name in columns]
+    # The joins are outer ones so that SQLite begins with the few results, not with the many rows of all of them.
     if "cause" in names:
         c = result_causes.c
-        causes = select(window.c.at, window.c.id, c.symptom).join(result_causes, c.result_id == window.c.id).distinct()
-        held_causes = causes.subquery()
+        causes = select(window.c.at, window.c.id, c.symptom).outerjoin(result_causes, c.result_id == window.c.id)
+        held_causes = causes.distinct().subquery()
         parts.append(_part("cause", held_causes.c.symptom, held_causes))
     if "node" in names:
         n = result_nodes.c
-        nodes = select(window.c.at, n.node).join(result_nodes, n.result_id == window.c.id)
-        held_nodes = nodes.where(n[(role or NodeRole.AFFECTED).value]).subquery()
+        took = n[(role or NodeRole.AFFECTED).value]
+        nodes = select(window.c.at, n.node).outerjoin(result_nodes, and_(n.result_id == window.c.id, took))
+        held_nodes = nodes.subquery()
         parts.append(_part("node", held_nodes.c.node, held_nodes))
     numbers: dict[str, Counter[str]] = {name: Counter() for name in (days.ALL, *names)}
     last: dict[str, dict[str, datetime]] = {name: {} for name in names}
-    for name, value, number, at in connection.execute(union_all(*parts)):
+    for name, value, number, at in asking.connection.execute(union_all(*parts)):
         if name == days.ALL:
             numbers[name][""] = number
         elif value is not None:
             numbers[name][value] = number
             last[name][value] = at
-    of = limit if numbers[days.ALL][""] >= limit else None
-    return {name: _Found(numbers[name], of, last[name]) for name in names}
+    size = numbers[days.ALL][""]
+    of = limit if size >= limit else None
+    return {name: _Found(numbers[name], of, last[name], size) for name in names}
 
 
 def _part(name: str, value: Any, rows: Any) -> Select[Any]:
@@ -217,40 +233,49 @@ def _part(name: str, value: Any, rows: Any) -> Select[Any]:
 
 
 def _whole(
-    connection: Connection, tenant: Tenant, filters: ResultFilters, names: Sequence[str], value: str | None
+    asking: Reading, filters: ResultFilters, names: Sequence[str], most: int | None = None, value: str | None = None
 ) -> dict[str, _Found]:
-    """Count values among all results of a time: from the counts of its whole days, and one by one at its edges."""
+    """Count values among all results of a time: from the counts of its whole days, and one by one at its edges.
+
+    With `value` only that one of the only name; `filters` may then hold it too.
+    """
     first, behind, edges = _days(filters.since, filters.until)
-    c = result_days.c
     found: dict[str, Counter[str]] = {name: Counter() for name in names}
-    if names and (first is None or behind is None or first < behind):
-        where = [c.facet.in_(names), *owned_by(c.tenant, tenant)]
-        where += [c.day >= first] if first is not None else []
-        where += [c.day < behind] if behind is not None else []
-        where += [c.value == value] if value is not None else []
-        number = func.sum(c.results)
-        query = select(c.facet, c.value, cast(number, Integer)).where(*where).group_by(c.facet, c.value)
-        for name, held, count in connection.execute(query.having(number > 0)):
+    more = None if edges or value is not None or most is None else most + 1
+    if first is None or behind is None or first < behind:
+        for name, held, count in _rolled(asking, names, first, behind, more, value):
             found[name][held] = count
     for since, until in edges:
-        narrowed = ResultFilters(since=since, until=until)
-        if value is not None:
-            narrowed = ResultFilters(since=since, until=until, **{names[0]: value})  # type: ignore[arg-type]
-        counted = _edge(connection, tenant, narrowed, names)
+        counted = _edge(asking, replace(filters, since=since, until=until), names)
         for name in names:
             found[name].update(counted[name])
     return {name: _Found(numbers) for name, numbers in found.items()}
 
 
-def _edge(
-    connection: Connection, tenant: Tenant, filters: ResultFilters, names: Sequence[str]
-) -> dict[str, Counter[str]]:
-    asked = selection(connection, tenant, filters)
-    if names and names[0] in (days.ALL, *filters.by_value()):
-        rows = asked.newest(connection, _EVERY).subquery()
-        number = connection.execute(select(func.count()).select_from(rows)).scalar_one()
-        return {names[0]: Counter({getattr(filters, names[0], None) or "": number})}
-    return {name: f.numbers for name, f in _among_newest(connection, asked, names, None, _EVERY).items()}
+def _rolled(
+    asking: Reading, names: Sequence[str], first: int | None, behind: int | None, most: int | None, value: str | None
+) -> Iterator[tuple[str, str, int]]:
+    """The counts of whole days; of each name the `most` largest, where that is given."""
+    c = result_days.c
+    number = cast(func.sum(c.results), BigInteger)
+    where = [*owned_by(c.tenant, asking.tenant)]
+    where += [c.day >= first] if first is not None else []
+    where += [c.day < behind] if behind is not None else []
+    where += [c.value == value] if value is not None else []
+    for name in names:
+        query = select(c.value, number).where(c.facet == name, *where).group_by(c.value).having(number > 0)
+        if most is not None:
+            query = query.order_by(number.desc(), c.value).limit(most)
+        for held, count in asking.connection.execute(query):
+            yield name, held, count
+
+
+def _edge(asking: Reading, filters: ResultFilters, names: Sequence[str]) -> dict[str, Counter[str]]:
+    if list(names) == [days.ALL] or filters.by_value():
+        rows = asking.newest(filters, _EVERY).subquery()
+        number = asking.connection.execute(select(func.count()).select_from(rows)).scalar_one()
+        return {names[0]: Counter({"": number})}
+    return {name: found.numbers for name, found in _among_newest(asking, filters, names, None, _EVERY).items()}
 
 
 Edges = list[tuple[datetime | None, datetime | None]]
@@ -280,19 +305,19 @@ def _days(since: datetime | None, until: datetime | None) -> tuple[int | None, i
 # --- the newest of a value ----------------------------------------------------------------------------------------
 
 
-def _last_of(
-    connection: Connection, tenant: Tenant, filters: ResultFilters, by: str, values: Iterable[str]
-) -> dict[str, datetime]:
+def _last_of(asking: Reading, filters: ResultFilters, by: str, values: Sequence[str]) -> dict[str, datetime]:
     """When the newest result of each value ended."""
     table = {"cause": result_causes, "node": result_nodes}.get(by, results)
     column = table.c["symptom" if by == "cause" else by]
-    where = list(owned_by(table.c.tenant, tenant))
+    where = list(owned_by(table.c.tenant, asking.tenant))
     where += [result_nodes.c.affected] if by == "node" else []
     where += [table.c.at >= filters.since] if filters.since else []
     where += [table.c.at < filters.until] if filters.until else []
-    queries = [
-        select(literal(value, column.type), func.max(table.c.at)).where(column == value, *where) for value in values
-    ]
-    if not queries:
-        return {}
-    return {value: at for value, at in connection.execute(union_all(*queries)) if at is not None}
+    found: dict[str, datetime] = {}
+    for portion in portions(values, 100):
+        queries = [
+            select(literal(value, column.type).label("value"), func.max(table.c.at)).where(column == value, *where)
+            for value in portion
+        ]
+        found |= {value: at for value, at in asking.connection.execute(union_all(*queries)) if at is not None}
+    return found

@@ -1,6 +1,7 @@
 """A part of a node has one name, however a log called it, so that its history can be asked for."""
 
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from typing import Any
 
 from attribution.contracts.context import ExecutionContext
@@ -63,6 +64,34 @@ def units(device: Device | None, node: str | None = None, gpus: Gpus | None = No
     return (whole, " ".join([whole, *parts]))
 
 
+class UnitKind(StrEnum):
+    """What a unit is compared with: its like. A node is one too, without a name of its own."""
+
+    NODE = "node"
+    GPU = "gpu"
+    LINK = "link"
+    NIC = "nic"
+    PORT = "port"
+    SWITCH = "switch"
+    SWITCH_PORT = "switch_port"
+    OTHER = "other"
+
+
+def kind_of(unit: str) -> UnitKind:
+    """What kind of thing the name of a unit names."""
+    word = unit.split(" ", 1)[0]
+    if " link " in unit:
+        return UnitKind.LINK
+    if " port " in unit:
+        return UnitKind.SWITCH_PORT if word == "switch" else UnitKind.PORT
+    return UnitKind(word) if word in {UnitKind.GPU, UnitKind.NIC, UnitKind.SWITCH} else UnitKind.OTHER
+
+
+def place_of(device: Device | None, node: str | None) -> str:
+    """The node that a device is kept under; '' for a port of a switch, which belongs to no node."""
+    return "" if node is None or (device is not None and device.kind is DeviceKind.SWITCH_PORT) else node
+
+
 def unit_rows(result: AttributionBlueprintResult) -> list[dict[str, Any]]:
     """A row for each part of a node that a cause or a finding is about; a finding that is a cause stands once."""
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
@@ -78,8 +107,9 @@ def _found(result: AttributionBlueprintResult) -> Iterator[dict[str, Any]]:
         sure = cause.confidence is not Confidence.ONE_OF_SEVERAL
         for unit in units(cause.device, cause.node, gpus):
             yield {
-                "node": cause.node or "",
+                "node": place_of(cause.device, cause.node),
                 "unit": unit,
+                "kind": kind_of(unit).value,
                 "part": "cause" if sure else "candidate",
                 "blamed": is_blamed(cause.confidence.value, cause.sub_domain.value),
                 "symptom": cause.symptom,
@@ -89,8 +119,9 @@ def _found(result: AttributionBlueprintResult) -> Iterator[dict[str, Any]]:
     for symptom in result.diagnosis.symptoms:
         for unit in units(symptom.device, symptom.node, gpus):
             yield {
-                "node": symptom.node or "",
+                "node": place_of(symptom.device, symptom.node),
                 "unit": unit,
+                "kind": kind_of(unit).value,
                 "part": "aside" if symptom.status is SymptomStatus.DEMOTED else "finding",
                 "blamed": False,
                 "symptom": symptom.symptom,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, false, or_, select
 
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.store.columns import AnyText
@@ -15,8 +15,8 @@ from attribution.store.statements import any_of, insert_rows, portions, position
 MOST_WORDS, LONGEST_WORD = 200, 160
 """Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
 
-FEW = 5_000
-"""Results that a word may lead to for a search to begin with them."""
+FEW, MANY = 2_000, 20_000
+"""Results that all words of a search may lead to for it to begin with them, and those of one word, to find out."""
 
 
 def words_of(result: AttributionBlueprintResult) -> list[str]:
@@ -56,10 +56,15 @@ def keep_nodes(connection: Connection, names: Iterable[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word that is asked for. `ids` are the results that have it; None where those are too many to begin with."""
+    """A word that is asked for. `ids` are the results that have it; None where those are too many to look at.
+
+    `in_words` is whether any word has it, `nodes` are the nodes whose name does; None where those are too many.
+    """
 
     word: str
     ids: frozenset[int] | None
+    in_words: bool
+    nodes: tuple[str, ...] | None
 
 
 def term(connection: Connection, word: str, tenant: Tenant) -> Term:
@@ -67,34 +72,38 @@ def term(connection: Connection, word: str, tenant: Tenant) -> Term:
     asked = bindparam(None, word, type_=AnyText())
     numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0))
     names = _few(connection, select(node_names.c.name).where(position(node_names.c.folded, asked) > 0))
+    in_words, nodes = numbers is None or bool(numbers), None if names is None else tuple(names)
     if numbers is None or names is None:
-        return Term(word, None)
+        return Term(word, None, in_words, nodes)
     found: set[int] = set()
-    for query in (
-        select(result_words.c.result_id).where(any_of(connection, result_words.c.word_id, numbers)),
-        select(result_nodes.c.result_id).where(
-            any_of(connection, result_nodes.c.node, names), *owned_by(result_nodes.c.tenant, tenant)
-        ),
-    ):
+    w, n = result_words.c, result_nodes.c
+    queries = [select(w.result_id).where(any_of(connection, w.word_id, numbers))] if numbers else []
+    if names:
+        queries.append(select(n.result_id).where(any_of(connection, n.node, names), *owned_by(n.tenant, tenant)))
+    for query in queries:
         ids = _few(connection, query)
         if ids is None:
-            return Term(word, None)
+            return Term(word, None, in_words, nodes)
         found.update(ids)
-    return Term(word, frozenset(found) if len(found) <= FEW else None)
+    return Term(word, frozenset(found) if len(found) <= MANY else None, in_words, nodes)
 
 
 def _few(connection: Connection, query: Any) -> list[Any] | None:
-    """What a query finds; None if that is more than FEW."""
-    found = connection.execute(query.limit(FEW + 1)).scalars().all()
-    return list(found) if len(found) <= FEW else None
+    """What a query finds; None if that is more than MANY."""
+    found = connection.execute(query.limit(MANY + 1)).scalars().all()
+    return list(found) if len(found) <= MANY else None
 
 
-def has_word(connection: Connection, result: Any, word: str) -> Any:
+def has_term(connection: Connection, result: Any, item: Term) -> Any:
     """The condition that a row of `results` has a word."""
-    asked = bindparam(None, word, type_=AnyText(), unique=True)
-    nodes = (
-        select(1)
-        .select_from(result_nodes.join(node_names, node_names.c.name == result_nodes.c.node))
-        .where(result_nodes.c.result_id == result.c.id, position(node_names.c.folded, asked) > 0)
-    )
-    return (position(result.c.search, asked) > 0) | nodes.correlate(result).exists()
+    asked = bindparam(None, item.word, type_=AnyText(), unique=True)
+    ways = [position(result.c.search, asked) > 0] if item.in_words else []
+    n = result_nodes.c
+    nodes = select(1).where(n.result_id == result.c.id)
+    if item.nodes is None:
+        nodes = nodes.join(node_names, node_names.c.name == n.node).where(position(node_names.c.folded, asked) > 0)
+    elif item.nodes:
+        nodes = nodes.where(any_of(connection, n.node, item.nodes, by_index=False))
+    if item.nodes is None or item.nodes:
+        ways.append(nodes.correlate(result).exists())
+    return or_(false(), *ways)

@@ -55,8 +55,8 @@ def _failed(summaries: Sequence[Event]) -> Mapping[int, tuple[str | None, int | 
     """
     found: dict[int, set[tuple[str | None, int | None]]] = {}
     for event in summaries:
-        if (event.get("exit_code") or "-").isdecimal() and (local := event.get("local_rank") or "").isdecimal():
-            found.setdefault(int(local), set()).add((event.node, event.rank))
+        if (event.get("exit_code") or "-").isdecimal() and (number := event.get("local_rank") or "").isdecimal():
+            found.setdefault(int(number), set()).add((event.node, event.rank))
     alone = {local: min(places, key=repr) for local, places in found.items() if len(places) == 1}
     if len(found) == len(alone) == 1:
         ((local, (node, rank)),) = alone.items()

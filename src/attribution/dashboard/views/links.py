@@ -12,6 +12,9 @@ SYMPTOMS = "/symptoms"
 COVERAGE = "/coverage"
 PATTERNS = "/patterns"
 
+NOWHERE = "~"
+"""Stands in an address for no node; a node of that name is written otherwise."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9_:,=+@-]|(?<=[A-Za-z0-9])\.(?!(?:json|md|tar|gz)(?:\.|$))", re.ASCII)
 _ESCAPE = re.compile(rb"~([0-9a-f]{2})")
 
@@ -78,6 +81,13 @@ def node(name: str) -> str:
 def device(node: str, *names: str) -> str:
     """The history of a GPU, link or port: its node, then whatever names it there, such as its kind and its ids."""
     return "/".join((DEVICES, segment(node), *map(segment, names)))
+
+
+def unit(node: str, name: str) -> str:
+    """The history of a part of a node by the name that the store keeps it under, or of a unit that belongs to none."""
+    if node:
+        return device(node, *name.split(" "))
+    return "/".join((DEVICES, NOWHERE, *map(segment, name.split(" "))))
 
 
 def hot_spots(**keys: str | int | None) -> str:

@@ -1,6 +1,6 @@
 """The API through `kubectl`, which knows how to reach the cluster and who asks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlencode
 
 from attribution.blueprint.connectors import commands
@@ -22,13 +22,13 @@ class Kubectl:
     anything that was printed counts as an answer: a `kubectl` that may not read prints an empty list all the same.
     """
 
-    def __init__(self, program: str, options: Sequence[str] = ()) -> None:
+    def __init__(self, program: str, *options: str) -> None:
         self._argv = [program, *options]
 
     @property
     def name(self) -> str:
-        """The program as it was given."""
-        return self._argv[0]
+        """The program with the options that say which cluster it asks."""
+        return " ".join(self._argv)
 
     def send(
         self,

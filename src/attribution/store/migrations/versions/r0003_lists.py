@@ -59,6 +59,7 @@ def _make() -> None:
         sa.Column("unit", _TEXT, nullable=False),
         sa.Column("tenant", _TEXT, nullable=False),
         sa.Column("at", _TIME, nullable=False),
+        sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("part", sa.String(length=16), nullable=False),
         sa.Column("blamed", sa.Boolean(), nullable=False),
         sa.Column("symptom", _TEXT, nullable=False),
@@ -94,13 +95,14 @@ def _reorder() -> None:
     op.drop_index("result_nodes_history", "result_nodes")
     parts = ["allocated", "affected", "interesting", "excluded"]
     op.create_index("result_nodes_history", "result_nodes", ["node", "at", "result_id", "tenant", *parts])
-    affected: Any = {"sqlite_where": sa.text("affected"), "postgresql_where": sa.text("affected")}
+    affected: Any = {"sqlite_where": sa.text("affected = 1"), "postgresql_where": sa.text("affected")}
     op.create_index("result_nodes_affected", "result_nodes", ["result_id", "node"], **affected)
     op.create_index("result_words_word", "result_words", ["word_id", "result_id"])
     units = ["node", "unit", "at", "result_id", "tenant", "part"]
     op.create_index("result_units_history", "result_units", units)
-    blamed: Any = {"sqlite_where": sa.text("blamed"), "postgresql_where": sa.text("blamed")}
-    op.create_index("result_units_blamed", "result_units", ["at", "result_id", "tenant", "node", "unit"], **blamed)
+    blamed_by = ["at", "result_id", "tenant", "kind", "node", "unit"]
+    blamed: Any = {"sqlite_where": sa.text("blamed = 1"), "postgresql_where": sa.text("blamed")}
+    op.create_index("result_units_blamed", "result_units", blamed_by, **blamed)
 
 
 # --- nodes and words ------------------------------------------------------------------------------------------------
@@ -147,7 +149,7 @@ def _words_of(search: str) -> list[str]:
 _units = sa.table(
     "result_units",
     *(sa.column(name, _SERIAL) for name in ("result_id", "position", "count")),
-    *(sa.column(name, _TEXT) for name in ("node", "unit", "tenant", "part", "symptom")),
+    *(sa.column(name, _TEXT) for name in ("node", "unit", "tenant", "kind", "part", "symptom")),
     *(sa.column(name) for name in ("at", "first_at")),
     sa.column("blamed", sa.Boolean()),
 )
@@ -181,11 +183,16 @@ def _fill_units(connection: sa.Connection) -> None:
         for row in rows:
             seen = taken.setdefault(row.result_id, set())
             for unit in _unit_names(row.device_kind, row.device):
-                key = (row.node or "", unit, row.symptom)
+                key = (_node_of(row), unit, row.symptom)
                 if key not in seen:
                     seen.add(key)
                     made.append(_unit_row(row, unit, len(seen) - 1))
         _insert(connection, _units, made)
+
+
+def _node_of(row: Any) -> str:
+    """A port of a switch belongs to no node."""
+    return "" if row.device_kind == "switch_port" else row.node or ""
 
 
 def _unit_row(row: Any, unit: str, position: int) -> dict[str, Any]:
@@ -194,10 +201,11 @@ def _unit_row(row: Any, unit: str, position: int) -> dict[str, Any]:
     return {
         "result_id": row.result_id,
         "position": position,
-        "node": row.node or "",
+        "node": _node_of(row),
         "unit": unit,
         "tenant": row.tenant,
         "at": row.at,
+        "kind": _kind_of(unit),
         "part": found if row.kind else "cause" if sure else "candidate",
         "blamed": not row.kind and sure and row.sub_domain in _BLAMED,
         "symptom": row.symptom,
@@ -216,6 +224,15 @@ def _unit_names(kind: str, device: str) -> list[str]:
         return [" ".join(["nvlink" if kind == "nvlink" else word, *parts])] if parts else []
     whole = f"{word} {own}"
     return [whole, " ".join([whole, *parts])] if parts else [whole]
+
+
+def _kind_of(unit: str) -> str:
+    word = unit.split(" ", 1)[0]
+    if " link " in unit:
+        return "link"
+    if " port " in unit:
+        return "switch_port" if word == "switch" else "port"
+    return word if word in {"gpu", "nic", "switch"} else "other"
 
 
 # --- days -----------------------------------------------------------------------------------------------------------
