@@ -66,13 +66,7 @@ def strip(lines: Sequence[DayLine], since: datetime, span: int, attempts: str = 
         noun = attempts if index == 0 else label
         y, most = place * LANE, max(counted.values(), default=0)
         bars = tuple(
-            _bar(
-                day,
-                number,
-                most,
-                y,
-                f"{since + timedelta(days=day):%Y-%m-%d}: {number:,} {attempts if index == 0 else label}",
-            )
+            _bar(day, number / most, y, column, f"{since + timedelta(days=day):%Y-%m-%d}: {number:,} {noun}")
             for day, number in sorted(counted.items())
         )
         lanes.append(Lane(noun, tone, y + LANE, f"{most:,}", bars))
