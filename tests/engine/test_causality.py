@@ -1,8 +1,10 @@
 """Relations explain symptoms within their scope and order; a root is a cause that no other cause reaches."""
 
+from dataclasses import replace
+
 import pytest
 
-from attribution.events.moment import Basis
+from attribution.events.moment import SECOND, Basis
 
 from tests.engine.toy import conclude_toy, event, relation
 
@@ -58,6 +60,12 @@ def test_a_distance_is_checked_only_where_both_times_are_known() -> None:
     assert demoted(conclude_toy([event("GPU_LOST"), event("ECHO", secs=None)], near))
     lasting = [event("GPU_LOST"), event("GPU_LOST", secs=80), event("ECHO", secs=90)]
     assert demoted(conclude_toy(lasting, near)), "a cause that goes on explains what comes soon after its last sight"
+    echo = event("ECHO", "node-02", secs=-3600)
+    assert echo.moment is not None
+    wide = replace(echo, moment=replace(echo.moment, width_us=4000 * SECOND))
+    job = relation("REL001", ["GPU_LOST"], ["ECHO"], within=60)
+    assert demoted(conclude_toy([event("GPU_LOST"), wide], job)), "it was some time between an hour before and now"
+    assert not demoted(conclude_toy([event("GPU_LOST", secs=600), wide], job)), "whenever it was, it was long before"
 
 
 def test_a_chain_leads_to_its_first_cause() -> None:

@@ -86,19 +86,20 @@ def _job(files: Files, scene: Scene, lines: list[AppLine], rng: random.Random) -
 
 
 def _label(scene: Scene, line: AppLine) -> str:
-    """What the job's launcher puts in front of every line of a process."""
+    """What the job's launcher puts in front of every line of a process; what a node runs is of its first rank."""
     node = scene.fleet.nodes[line.node]
+    rank = line.node * scene.fleet.gpus_per_node if line.rank is None else line.rank
     match scene.job.launcher:
         case "deepspeed":
             return f"{node.name}: "
         case "mpirun":
-            return f"[1,{line.rank or 0}]<stderr>:"
+            return f"[1,{rank}]<stderr>:"
         case "ray" if line.rank is not None:
             return f"(RayTrainWorker pid={scene.pid(line.rank)}, ip={node.address}) "
         case "ray":
             return ""
         case launcher:
-            task = line.node if launcher == "torchrun" else line.rank or 0
+            task = line.node if launcher == "torchrun" else rank
             return f"{task:>{len(str(scene.fleet.ranks - 1))}}: "
 
 

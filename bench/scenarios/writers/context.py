@@ -23,7 +23,7 @@ def write(files: Files, scene: Scene, form: str | None) -> None:
     }
     if form == "state" and job.scheduler == "slurm":
         document |= {"scheduler_state": end.state.split()[0], "exit_code": end.code}
-        if end.signal:
+        if 0 < end.signal <= 64:  # 125 stands for running out of memory and is none
             document["signal"] = end.signal
     if form != "no_nodes":
         document["nodes"] = [_node(scene, index, form == "full") for index in range(len(fleet.nodes))]

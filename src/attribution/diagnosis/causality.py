@@ -11,7 +11,7 @@ from typing import Literal
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Role
-from attribution.events.moment import CROSS_NODE_SLACK, Order
+from attribution.events.moment import CROSS_NODE_SLACK, Moment, Order
 from attribution.events.symptom import Symptom, symptom_order
 from attribution.rules.api import expand
 from attribution.rules.model import Catalog, Relation
@@ -149,8 +149,14 @@ def _is_near(relation: Relation, cause: Symptom, effect: Symptom) -> bool:
     if a is None or b is None or a.basis is not b.basis or a.inherited or b.inherited:
         return True
     # The effect may come long after the first sight of a cause that goes on: what counts is the last sight before.
-    latest = max((m.us for e in cause.events if (m := e.moment) and m.basis is b.basis and m.us <= b.us), default=a.us)
-    return abs(b.us - latest) <= relation.within_us + CROSS_NODE_SLACK
+    seen = [m for e in cause.events if (m := e.moment) and m.basis is b.basis and m.us < b.us + b.width_us]
+    nearest = min((_gap_us(m, b) for m in seen), default=_gap_us(a, b))
+    return nearest <= relation.within_us + CROSS_NODE_SLACK
+
+
+def _gap_us(a: Moment, b: Moment) -> int:
+    """The least that may lie between two readings."""
+    return max(b.us - a.us - a.width_us, a.us - b.us - b.width_us, 0)
 
 
 def explain(symptoms: Sequence[Symptom], found: Sequence[Edge]) -> Explained:

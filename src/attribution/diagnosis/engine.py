@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from attribution.bundle.evidence import Evidence, StreamKey
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.vocabulary import Role, Source, TerminalState
+from attribution.diagnosis.dating import anchored, dated
 from attribution.diagnosis.filtering import Filtered, filter_events
 from attribution.diagnosis.materialise import materialise
 from attribution.diagnosis.outcome import Outcome, Sight, decide_outcome, is_undisturbed, terminal_state
@@ -57,7 +58,10 @@ def gather(
     known = scheduler_events(context, catalog)
     if known:
         extraction = replace(extraction, events=tuple(sorted([*extraction.events, *known], key=Event.sort_key)))
-    filtered = filter_events(extraction.events, catalog, with_window(context, extraction), settings.margin_us, trace)
+    framed = with_window(context, extraction)
+    events = anchored(dated(extraction.events, framed, extraction.reports))
+    extraction = replace(extraction, events=tuple(sorted(events, key=Event.sort_key)))
+    filtered = filter_events(extraction.events, catalog, framed, settings.margin_us, trace)
     return Gathered(extraction, filtered, tuple(materialise(filtered.events, catalog.symptoms, filtered.context)))
 
 

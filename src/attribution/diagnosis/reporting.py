@@ -34,6 +34,7 @@ from attribution.contracts.vocabulary import (
 )
 from attribution.diagnosis.coverage import coverage, untestable
 from attribution.diagnosis.filtering import Filtered
+from attribution.diagnosis.first_rank import FirstRanks
 from attribution.diagnosis.outcome import Outcome
 from attribution.diagnosis.refinement import Refinement, explained_count
 from attribution.diagnosis.settings import Settings
@@ -74,7 +75,8 @@ def report(
     if held_back:
         trace.add("report", "exclude-nodes", "abstained", reason=held_back)
     explained = explained_count(refinement)
-    causes = tuple(_cause(s, c, outcome, explained, state, excluded) for s, c in _sorted_causes(outcome))
+    ranks = FirstRanks(refinement, catalog)
+    causes = tuple(_cause(s, c, outcome, explained, state, excluded, ranks) for s, c in _sorted_causes(outcome))
     symptoms = tuple(_symptom(s, refinement) for s in _listed(refinement))
     cited = [event for s in refinement.symptoms.values() for event in _cited(s, refinement)]
     first = _first_failure(refinement)
@@ -130,6 +132,7 @@ def _cause(
     explained: Mapping[str, int],
     state: TerminalState,
     excluded: Sequence[str],
+    ranks: FirstRanks,
 ) -> Cause:
     assert symptom.type.sub_domain is not None
     only_told = symptom.type.node_scoped and all(e.key.source in _UNTRUSTED for e in symptom.events)
@@ -140,7 +143,7 @@ def _cause(
         sub_domain=symptom.type.sub_domain,
         node=symptom.node,
         device=_device(symptom.device),
-        rank=symptom.rank,
+        rank=ranks.of(symptom),
         at=_instant(symptom.first.moment),
         confidence=confidence,
         why=why(symptom, confidence, outcome, explained.get(symptom.id, 0)),

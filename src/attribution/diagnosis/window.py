@@ -5,7 +5,7 @@ from datetime import datetime
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Source
-from attribution.events.moment import SECOND, Basis, Moment, at_us
+from attribution.events.moment import SECOND, UNKNOWN_ZONE, Basis, Moment, at_us
 from attribution.extraction.extract import Extraction, StreamReport
 
 EARLIEST_US = 86_400 * SECOND
@@ -23,17 +23,57 @@ def attempt_window(context: ExecutionContext, extraction: Extraction) -> tuple[i
 
 
 def with_window(context: ExecutionContext, extraction: Extraction) -> ExecutionContext:
-    """The context with a window wide enough for all that may belong to the attempt, where it names none."""
-    window = attempt_window(context, extraction)
-    if window is None:
-        return context
+    """The context with a window wide enough for all that may belong to the attempt, where it names none.
+
+    What it takes from the evidence is listed in `inferred`.
+    """
+    start, end = _seen(extraction)
     found: dict[str, datetime] = {}
-    if context.started_at is None:
-        found["started_at"] = at_us(window[0] - EARLIEST_US)
-    if context.ended_at is None and any(_utc(r.last for r in _logs(extraction))):  # nothing else tells the end
-        end = at_us(window[1])
-        found["ended_at"] = max(end, context.started_at or end)
-    return context.model_copy(update=found) if found else context
+    if context.started_at is None and context.ended_at is not None and start is None:
+        found["started_at"] = at_us(_us(context.ended_at) - EARLIEST_US)
+    elif context.started_at is None and start is not None:
+        found["started_at"] = at_us(start)
+    if context.ended_at is None and end is not None:
+        found["ended_at"] = max(at_us(end), context.started_at or at_us(end))
+    inferred = tuple(sorted({*context.inferred, *found}))
+    return context.model_copy(update={**found, "inferred": inferred}) if found else context
+
+
+def _seen(extraction: Extraction) -> tuple[int | None, int | None]:
+    """The earliest start and the latest end that the evidence allows, in microseconds since 1970.
+
+    A scheduler's record of one attempt tells both. The job's own log begins no later than a day after the start, and
+    says nothing after the end.
+    """
+    logs = _logs(extraction)
+    first, last = _earliest(r.first for r in logs), _latest(r.last for r in logs)
+    told = [ran for report in extraction.reports for ran in report.ran]
+    begun, ended = _earliest(ran.began for ran in told), _latest(ran.ended for ran in told)
+    is_one = len({ran.attempt for ran in told}) == 1
+    if not is_one or begun is None or (last is not None and begun > last):
+        begun = ended = None  # records of several attempts, or of another one
+    starts = [us for us in (begun, None if first is None else first - EARLIEST_US) if us is not None]
+    ends = [us for us in (ended, last) if us is not None]
+    return max(starts, default=None), max(ends, default=None)
+
+
+def _earliest(moments: Iterable[Moment | None]) -> int | None:
+    return min((m.us - _zone_us(m) for m in _best(moments)), default=None)
+
+
+def _latest(moments: Iterable[Moment | None]) -> int | None:
+    return max((m.us + _zone_us(m) for m in _best(moments)), default=None)
+
+
+def _best(moments: Iterable[Moment | None]) -> list[Moment]:
+    """Those in UTC; those of an unknown zone where there are none."""
+    known = [moment for moment in moments if moment is not None]
+    in_utc = [moment for moment in known if moment.basis is Basis.UTC]
+    return in_utc or [moment for moment in known if moment.basis is Basis.LOCAL]
+
+
+def _zone_us(moment: Moment) -> int:
+    return UNKNOWN_ZONE if moment.basis is Basis.LOCAL else 0
 
 
 def _logs(extraction: Extraction) -> list[StreamReport]:

@@ -6,7 +6,7 @@ seconds since boot need the time of the boot. What is missing is never guessed: 
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
@@ -231,6 +231,15 @@ def _yearless(month: int, day: int, time_us: int, width_us: int, rules: ClockRul
         return _zoned(days * DAY + time_us, width_us, rules)
     days = _days(1972 if (month, day) == (2, 29) else 1970, month, day)
     return None if days is None else Moment(days * DAY + time_us, width_us, Basis.YEARLESS)
+
+
+def with_year(moment: Moment, rules: ClockRules) -> Moment:
+    """A moment without a year as it is read under rules that give one; any other as it is."""
+    if moment.basis is not Basis.YEARLESS:
+        return moment
+    wall = _EPOCH + timedelta(microseconds=moment.us)
+    found = _yearless(wall.month, wall.day, moment.us % DAY, moment.width_us, rules)
+    return moment if found is None else replace(found, inherited=moment.inherited)
 
 
 # --- forms ----------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from attribution.extraction.envelopes import explode_loki
 from attribution.extraction.flood import Limits
 from attribution.extraction.records.reading import TELLERS, scan_records, teller_of
 from attribution.extraction.ruleset import RuleSets
-from attribution.extraction.scanner import Scan, scan_stream
+from attribution.extraction.scanner import Ran, Scan, scan_stream
 from attribution.extraction.series import Identity, Series, host_of, merge, read_series
 from attribution.extraction.windows import Tally
 from attribution.rules.model import MetricExtractor
@@ -44,6 +44,7 @@ class StreamReport:
     first: Moment | None = None
     last: Moment | None = None
     masked: int = 0
+    ran: tuple[Ran, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +97,13 @@ def _scan_all(
         tell = teller_of(stream)
         if tell is not None:
             return scan_records(stream, tell, rules[stream.key.source], clock, names, limits)
-        readable = _as_lines(stream)
+        times: list[int] = []
+        readable = _as_lines(stream, times)
         if readable is None:
             return Scan()
         scan = scan_stream(readable, rules[stream.key.source], clock, names, limits)
-        if (
-            stream.format is Format.RAW_LOKI_STREAMS
-        ):  # label set after label set, so that only their times order entries
-            scan.events = [replace(event, in_order=False) for event in scan.events]
+        if stream.format is Format.RAW_LOKI_STREAMS:
+            _without_order(scan, times)
         return scan
 
     size = sum(segment.size or 0 for stream in streams for segment in stream.segments)
@@ -114,27 +114,39 @@ def _scan_all(
         return list(pool.map(one, streams))
 
 
-def _as_lines(stream: EvidenceStream) -> EvidenceStream | None:
-    """The stream as one that can be scanned, or None where its format is no lines."""
+def _as_lines(stream: EvidenceStream, times: list[int]) -> EvidenceStream | None:
+    """The stream as one that can be scanned, or None where its format is no lines.
+
+    Where its entries stand in no order, `times` takes their first and last time, in nanoseconds, as they are read.
+    """
     if stream.format in LINE_FORMATS:
         return stream
     if stream.format is not Format.RAW_LOKI_STREAMS:
         return None
-    segments = tuple(_loki_segment(segment) for segment in stream.segments)
+    segments = tuple(_loki_segment(segment, times) for segment in stream.segments)
     return EvidenceStream(key=stream.key, segments=segments, clock=stream.clock)
 
 
-def _loki_segment(segment: Segment) -> Segment:
+def _loki_segment(segment: Segment, times: list[int]) -> Segment:
     def opened() -> BytesIO:
         with segment.open() as source:
             body = source.read()
         try:
-            records = [msgspec.json.encode(_loki_record(ns, labels, line)) for ns, labels, line in explode_loki(body)]
+            entries = list(explode_loki(body))
         except EvidenceError as error:
             raise OSError(error.problems[0].message) from error
-        return BytesIO(b"\n".join(records))
+        seen = [ns for ns, _, _ in entries]
+        times.extend([min(seen), max(seen)] if seen else ())
+        return BytesIO(b"\n".join(msgspec.json.encode(_loki_record(*entry)) for entry in entries))
 
     return Segment(segment.offset, segment.first_line, opened)
+
+
+def _without_order(scan: Scan, times: Sequence[int]) -> None:
+    """Entries stand label set after label set, so that only their times order them."""
+    scan.events = [replace(event, in_order=False) for event in scan.events]
+    if times:
+        scan.first, scan.last = (Moment(ns // 1000, 1) for ns in (min(times), max(times)))
 
 
 def _loki_record(ns: int, labels: Mapping[str, str], line: str) -> dict[str, object]:
@@ -163,7 +175,7 @@ def _report(stream: EvidenceStream, scan: Scan) -> StreamReport:
         reason = reason or tally.damage
     elif status is Status.OK and tally.bytes == 0:
         status = Status.EMPTY
-    return StreamReport(stream, status, reason, tally, scan.first, scan.last, scan.masked)
+    return StreamReport(stream, status, reason, tally, scan.first, scan.last, scan.masked, tuple(scan.ran))
 
 
 # --- metrics ------------------------------------------------------------------------------------------------------

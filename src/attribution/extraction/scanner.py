@@ -80,6 +80,15 @@ _GUTTER = re.compile(r"^( {0,80})(?:\+ Exception Group |\| )Traceback \(most rec
 """How Python draws the tracebacks of a group of exceptions: each line of one stands behind a bar."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """From when to when an attempt ran, as a scheduler's record tells it."""
+
+    attempt: str
+    began: Moment | None
+    ended: Moment | None
+
+
 @dataclass(slots=True)
 class Scan:
     """What came of one stream. `failures` are (rule id, error) of rules that raised."""
@@ -90,6 +99,7 @@ class Scan:
     last: Moment | None = None
     masked: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
+    ran: list[Ran] = field(default_factory=list)
 
 
 def scan_stream(stream: EvidenceStream, rules: RuleSet, clock: ClockRules, names: NodeNames, limits: Limits) -> Scan:

@@ -15,7 +15,7 @@ _MARKER = re.compile(
 _NEAR = 6
 """Lines from an exception to the traceback of the next one of its chain, with its marker between blank lines."""
 
-_EXCEPTIONS = ("PYTHON_EXCEPTION", "LIBRARY_EXCEPTION")
+_EXCEPTIONS = ("PYTHON_EXCEPTION", "LIBRARY_EXCEPTION", "FRAMEWORK_EXCEPTION")
 
 
 @event_filter(id="CORE010", name="chained-exceptions", since="0.1.0", stage=FilterStage.EARLY)

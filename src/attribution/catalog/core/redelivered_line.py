@@ -1,6 +1,6 @@
 """CORE002: one kernel line that reached several logs is one event."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attribution.contracts.vocabulary import Source
 from attribution.events.event import Event
@@ -23,7 +23,7 @@ def redelivered_line(view: EventView) -> Iterator[EventDecision]:
             said = (event.node, event.symptom, event.device, event.discriminator, event.fields)
             groups.setdefault(said, []).append(event)
     for events in groups.values():
-        streams = sorted({event.key.stream for event in events})
+        streams = _exact_first(events)
         if len(streams) < 2:
             continue
         original = [event for event in events if event.key.stream == streams[0]]
@@ -33,6 +33,15 @@ def redelivered_line(view: EventView) -> Iterator[EventDecision]:
                 if twin is not None:
                     original.remove(twin)
                     yield Absorb(event, twin, f"the same line as in {twin.key.stream}")
+
+
+def _exact_first(events: Iterable[Event]) -> list[str]:
+    """The streams, those first whose clock tells most exactly when the line was logged."""
+    widths: dict[str, int] = {}
+    for event in events:
+        assert event.moment is not None
+        widths[event.key.stream] = min(event.moment.width_us, widths.get(event.key.stream, event.moment.width_us))
+    return sorted(widths, key=lambda stream: (widths[stream], stream))
 
 
 def _close(a: Event, b: Event) -> bool:

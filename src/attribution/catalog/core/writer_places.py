@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from attribution.bundle.evidence import StreamKey
 from attribution.contracts.context import ExecutionContext
-from attribution.contracts.vocabulary import Source
+from attribution.contracts.vocabulary import Role, Source
 from attribution.events.event import Event
 from attribution.rules.api import Annotate, EventDecision, EventView, FilterStage, event_filter
 
 _OF_JOB = frozenset({Source.APPLOG, Source.SCHEDULER})
+_MOST_LOCAL_RANKS = 64
+"""Ranks of one launcher that are looked for."""
+_SUMMARY = "TORCHRUN_ROOT_CAUSE"
 
 
 @event_filter(id="CORE006", name="writer-places", since="0.1.0", stage=FilterStage.EARLY)
@@ -23,6 +26,10 @@ def writer_places(view: EventView) -> Iterator[EventDecision]:
     launched = any(_of_launcher(event) for event in view.events)
     ranks, tasks = _learned(view.events, launched)
     places = _Places(view.context, ranks)
+    failed = _failed(view.of(_SUMMARY))
+    for event in view.of("PROCESS_EXIT_CODE") if launched else ():
+        if event.rank is not None and not event.writer and event.rank != event.key.rank:
+            yield Annotate(event, "each of its tasks runs a launcher of several ranks", no_rank=True)
     for events in _by_stream(view.events).values():
         agents = _are_agents(events)
         hosts = {**_hosts(events), **tasks} if agents else {}
@@ -31,12 +38,31 @@ def writer_places(view: EventView) -> Iterator[EventDecision]:
             node, rank = event.node, event.rank
             if agents and task is not None:
                 node = node or hosts.get(task) or places.of_task(task)
-                rank = inner
+                rank = rank if event.symptom == _SUMMARY else inner
             if rank is None and local is not None:
                 rank = places.rank(node, local)
+                if node is None and view.types[event.symptom].role is Role.CAUSE:
+                    node, rank = failed.get(local, (None, None))
             node = node or places.node(rank)
             if (node, rank) != (event.node, event.rank):
                 yield Annotate(event, "that is where its writer runs", node=node, rank=rank, no_rank=rank is None)
+
+
+def _failed(summaries: Sequence[Event]) -> Mapping[int, tuple[str | None, int | None]]:
+    """Local rank -> node and rank, where of all launchers one alone saw that local rank exit by itself first.
+
+    Where only one launcher saw any exit by itself, all local ranks are its own.
+    """
+    found: dict[int, set[tuple[str | None, int | None]]] = {}
+    for event in summaries:
+        if (event.get("exit_code") or "-").isdecimal() and (number := event.get("local_rank") or "").isdecimal():
+            found.setdefault(int(number), set()).add((event.node, event.rank))
+    alone = {local: min(places, key=repr) for local, places in found.items() if len(places) == 1}
+    if len(found) == len(alone) == 1:
+        ((local, (node, rank)),) = alone.items()
+        first = None if rank is None else rank - local
+        return {other: (node, None if first is None else first + other) for other in range(_MOST_LOCAL_RANKS)}
+    return alone
 
 
 def _by_stream(events: Sequence[Event]) -> dict[StreamKey, list[Event]]:
@@ -157,13 +183,34 @@ CASES = """
     node-02.rank2 +1.0s TORCHRUN_ROOT_CAUSE
   expect: |
     annotate node-02.rank2 +0.0s CUDA_OUT_OF_MEMORY
+- name: a local rank that one launcher saw exit
+  given: |
+    - +0.0s applog | [default1]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+    node-02.rank3 +1.0s TORCHRUN_ROOT_CAUSE local_rank=1 exit_code=1
+    node-01.rank0 +1.0s TORCHRUN_ROOT_CAUSE local_rank=0 exit_code=-6
+  expect: |
+    annotate node-02.rank3 +0.0s CUDA_OUT_OF_MEMORY
+- name: another rank of the only launcher that saw one exit
+  given: |
+    - +0.0s applog | [default0]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+    node-02.rank3 +1.0s TORCHRUN_ROOT_CAUSE local_rank=1 exit_code=1
+  expect: |
+    annotate node-02.rank2 +0.0s CUDA_OUT_OF_MEMORY
+- name: a local rank that two launchers saw exit
+  because: it may be either
+  given: |
+    - +0.0s applog | [default1]:torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+    node-02.rank3 +1.0s TORCHRUN_ROOT_CAUSE local_rank=1 exit_code=1
+    node-01.rank1 +1.0s TORCHRUN_ROOT_CAUSE local_rank=1 exit_code=1
+  expect: none
 - name: a task of srun that runs several ranks
   because: its number is no rank
   given: |
     - +0.0s applog | [rank2]: torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
     node-03 +1.0s applog | srun: error: node-03: task 2: Exited with exit code 1
     node-01.rank0 +1.0s TORCHRUN_ROOT_CAUSE
-  expect: none
+  expect: |
+    annotate node-03 +1.0s PROCESS_EXIT_CODE
 - name: a rank that the context does not place
   because: nothing says where it runs
   context: {nodes: [{name: node-01}, {name: node-02}]}

@@ -16,6 +16,15 @@ _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|/bin/[^
 """Files of installed packages, of Python itself, and the small scripts that start installed programs."""
 _CARRIED = re.compile(r"^Caught \w{1,80} in .{1,80}\.$|\(\d{1,6} sub-exceptions?\)$")
 """What torch.utils.data, nn.DataParallel and groups of exceptions say of those that they carry, which stand below."""
+_FRAMEWORK = re.compile(
+    r"/(?:site|dist)-packages/(?P<name>vllm|sglang|tensorrt_llm|deepspeed|lightning|pytorch_lightning)/"
+)
+_DEFECTS = frozenset({"NameError", "TypeError", "UnboundLocalError"})
+"""Exceptions that a library's own code raises of its own mistakes, whatever it is asked to do."""
+_OPERATOR = re.compile(
+    r"^\w{1,80}::\w{1,120}\(\) (?:is missing value for argument|expected at most|Expected a value of type)"
+)
+"""What PyTorch says of an operator that is called with other arguments than it was registered with."""
 _QUIET = frozenset({"KeyboardInterrupt", "SystemExit", "GeneratorExit", "StopIteration"})
 
 SYMPTOMS = (
@@ -35,6 +44,15 @@ SYMPTOMS = (
         tags=("app_failure",),
         ends_job="usually",
     ),
+    SymptomType(
+        name="FRAMEWORK_EXCEPTION",
+        role=Role.CAUSE,
+        meaning="a mistake in a framework's own code",
+        sub_domain=SubDomain.FRAMEWORK,
+        actions=(Action.FIX_USER_CONFIG, Action.COLLECT_MORE),
+        tags=("app_failure",),
+        ends_job="usually",
+    ),
 )
 
 
@@ -44,7 +62,7 @@ SYMPTOMS = (
     since="0.1.0",
     literals=("Traceback (most recent call last)", "ray.exceptions.RayTaskError("),
     pattern=(r"Traceback \(most recent call last\)", r"^ray\.exceptions\.RayTaskError\(\w{1,80}\): ray::"),
-    emits=("PYTHON_EXCEPTION", "LIBRARY_EXCEPTION"),
+    emits=("PYTHON_EXCEPTION", "LIBRARY_EXCEPTION", "FRAMEWORK_EXCEPTION"),
     printed_by=PrintedBy("CPython", ">=3.0", "the traceback module: header, frames, exception line"),
     sources=(Source.APPLOG, Source.SCHEDULER, Source.SYSLOG),
     traceback=True,
@@ -69,9 +87,13 @@ def python_exception(match: Match) -> Iterator[Finding]:
     message = found["message"] or ""
     if _CARRIED.search(message) or "(" in found["type"]:
         return  # the original traceback follows and says more
+    framework = _FRAMEWORK.search(frames[-1]["file"]) if frames and not own else None
+    is_defect = framework is not None and (found["type"] in _DEFECTS or _OPERATOR.match(message) is not None)
+    foreign = "FRAMEWORK_EXCEPTION" if is_defect else "LIBRARY_EXCEPTION"
     yield Finding(
-        "LIBRARY_EXCEPTION" if frames and not own else "PYTHON_EXCEPTION",
+        foreign if frames and not own else "PYTHON_EXCEPTION",
         fields={
+            "framework": framework["name"] if framework and is_defect else None,
             "exception": found["type"],
             "message": message or None,
             "file": frame and frame["file"],
@@ -140,6 +162,18 @@ CASES = r"""
     node-01 +0.0s applog | ValueError: unsupported layout
   expect: |
     node-01 +0.0s LIBRARY_EXCEPTION exception=ValueError line=630
+- name: inside a framework, of a mistake of its own
+  given: |
+    node-01 +0.0s applog | Traceback (most recent call last):
+    node-01 +0.0s applog |   File "/opt/env/lib/python3.11/site-packages/vllm/worker.py", line 630, in run
+    node-01 +0.0s applog |     self.model()
+    node-01 +0.0s applog | TypeError: forward() missing 1 required positional argument: 'positions'
+    node-01 +1.0s applog | Traceback (most recent call last):
+    node-01 +1.0s applog |   File "/opt/env/lib/python3.11/site-packages/vllm/worker.py", line 630, in run
+    node-01 +1.0s applog | RuntimeError: _C::fused_norm() is missing value for argument 'scale'. Declaration: _C::fused_norm(Tensor x) -> ()
+  expect: |
+    node-01 +0.0s FRAMEWORK_EXCEPTION exception=TypeError framework=vllm
+    node-01 +1.0s FRAMEWORK_EXCEPTION exception=RuntimeError framework=vllm
 - name: a person pressed Ctrl-C
   because: a KeyboardInterrupt is somebody's wish, not a failure of the code
   given: |

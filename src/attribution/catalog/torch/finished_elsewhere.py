@@ -7,6 +7,8 @@ from attribution.events.moment import Order
 from attribution.rules.api import EventDecision, EventView, FilterStage, SetContext, event_filter
 
 _ENDINGS = ("tag:process_end", "tag:scheduler_end", "tag:memory_limit")
+_TAKEN_DOWN = ("XID_45",)
+"""What the driver reports of channels that were open when their process ended, however it ended."""
 
 
 @event_filter(id="TORCH110", name="finished-elsewhere", since="0.1.0", stage=FilterStage.MAIN)
@@ -32,7 +34,7 @@ def finished_elsewhere(view: EventView) -> Iterator[EventDecision]:
         return
     streams = {end.key for end in good}
     elsewhere = [failure for failure in failures if failure.key not in streams]
-    for error in (*elsewhere, *view.of("tag:collective_echo")):
+    for error in (*elsewhere, *view.of("tag:collective_echo", *_TAKEN_DOWN)):
         yield SetContext(error, "survived: a rank reports the good end of the job, and no process failed")
 
 
@@ -49,6 +51,13 @@ CASES = """
     node-02 +1.0s TORCH_STORE_LOST
   expect: |
     context node-02 +1.0s TORCH_STORE_LOST
+- name: channels that were open as the process ended
+  given: |
+    node-01.rank0 +0.0s TRAINING_LOOP_ENDED
+    node-01.rank0 +0.0s applog | [default] worker group successfully finished. Waiting 300 seconds for other agents to finish.
+    node-02 +1.0s XID_45 gpu:pci=0000:52:00
+  expect: |
+    context node-02 +1.0s XID_45
 - name: a launcher reports that a process failed
   because: the rank may have been one that finished before
   given: |

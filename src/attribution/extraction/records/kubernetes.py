@@ -31,8 +31,10 @@ def objects_of(body: bytes) -> Iterator[Told]:
     for placed in _documents(body):
         thing = placed.decode()
         tell = _TELLERS.get(str(thing.get("kind")), _job)
+        began = _word(mapping(thing.get("status")).get("startTime")) if thing.get("kind") == "Pod" else None
         for told in tell(thing):
-            yield replace(told, offset=placed.offset, line=placed.line)
+            attempt = "pods" if began else None
+            yield replace(told, offset=placed.offset, line=placed.line, attempt=attempt, began=began)
 
 
 class _List(msgspec.Struct):

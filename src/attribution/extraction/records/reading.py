@@ -15,7 +15,7 @@ from attribution.extraction.lines import peel
 from attribution.extraction.records import flight_recorder, kubernetes, slurm
 from attribution.extraction.records.told import MAX_SENTENCES, Told, Unreadable
 from attribution.extraction.ruleset import RuleSet
-from attribution.extraction.scanner import Scan, scan_stream
+from attribution.extraction.scanner import Ran, Scan, scan_stream
 
 MAX_BYTES = 256 << 20
 """Bytes of one document; a larger one is not read, and coverage says so."""
@@ -61,6 +61,7 @@ def scan_records(
     told = told[:MAX_SENTENCES]
     scan = scan_stream(_as_text(stream, told), rules, clock, names, limits)
     scan.events = [_at_its_place(event, told, clock) for event in scan.events]
+    scan.ran = [Ran(t.attempt, _at(t.began, clock), _at(t.ended, clock)) for t in told if t.attempt]
     scan.tally.bytes, scan.tally.lines, scan.tally.damage = size, lines, damage[0] if damage else None
     return scan
 
@@ -121,4 +122,8 @@ def _at_its_place(event: Event, told: Sequence[Told], clock: ClockRules) -> Even
 
 
 def _until(sentence: Told, clock: ClockRules) -> Moment | None:
-    return peel(sentence.until, clock).moment if sentence.until and sentence.until != sentence.at else None
+    return _at(sentence.until, clock) if sentence.until != sentence.at else None
+
+
+def _at(stamp: str | None, clock: ClockRules) -> Moment | None:
+    return peel(stamp, clock).moment if stamp else None

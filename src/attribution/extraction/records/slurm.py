@@ -108,7 +108,8 @@ def _told(entries: Sequence[Entry]) -> Iterator[Told]:
         if not entry.is_step and _never_began(entry, steps):
             words += ", it never began"
         at = entry.ended or entry.started or entry.submitted
-        yield Told(words, entry.place.offset, entry.place.line, at)
+        ran = None if entry.is_step else f"{entry.id} {entry.started}"
+        yield Told(words, entry.place.offset, entry.place.line, at, None, 1, None, ran, entry.started, entry.ended)
 
 
 def _never_began(job: Entry, steps: Iterable[Entry]) -> bool:

@@ -25,7 +25,8 @@ class Unreadable(ValueError):
 class Told:
     """One sentence. `at` is its time as the record has it; `until` and `count` where it happened several times.
 
-    `offset` and `line` (0-based) say where the record begins in the document.
+    `offset` and `line` (0-based) say where the record begins in the document. `attempt` names what ran, from `began` to
+    `ended`, where the record tells that.
     """
 
     words: str
@@ -35,6 +36,9 @@ class Told:
     until: str | None = None
     count: int = 1
     node: str | None = None
+    attempt: str | None = None
+    began: str | None = None
+    ended: str | None = None
 
     def text(self) -> str:
         """The sentence as it is scanned and shown: time, place, words."""
