@@ -10,6 +10,7 @@ from attribution.contracts.diagnosis import Diagnosis, TraceEntry
 from attribution.contracts.vocabulary import Role, SubDomain
 from attribution.dashboard.views.decision import Branch, decision_tree
 from attribution.dashboard.views.steps import Row, Step, steps
+from attribution.dashboard.views.tables import SHOWN_ROWS
 from attribution.presentation.answer import Answer
 
 from tests.dashboard.conftest import result_of
@@ -97,7 +98,7 @@ def row_of(step: Step, what: str) -> Row:
 def test_the_steps_come_in_the_order_of_the_engine_whether_or_not_their_rows_are_made(
     shape: Callable[[], Diagnosis],
 ) -> None:
-    told, brief = steps(result_of(shape()), KEY), steps(result_of(shape()), KEY, brief=True)
+    told, brief = steps(result_of(shape()), KEY), steps(result_of(shape()), KEY, most=0)
     assert [step.name for step in told] == ["read", "events", "filters", "findings", "refiners", "outcome", "answer"]
     assert [(s.number, s.title, s.lead) for s in told] == [(s.number, s.title, s.lead) for s in brief]
     assert not any(step.rows for step in brief)
@@ -206,6 +207,31 @@ def test_the_json_twin_has_the_same_steps(pages: httpx.Client) -> None:
     assert [step["name"] for step in told["steps"]][-1] == "answer"
     (step,) = pages.get(f"{address}?step=6").json()["steps"]
     assert [branch["decides"] for branch in step["branches"] if branch["decides"]] == ["single: one cause is left"]
+
+
+def test_a_cause_is_named_with_its_rule_and_its_line() -> None:
+    (row,) = by_name(builders.single())["outcome"].rows.rows
+    assert (row.what, row.outcome, row.rule) == (
+        "NVLink signal integrity (Xid 149, sub-code 4)",
+        "named: the only one",
+        "NVL001",
+    )
+    assert row.where == "node-02 · GPU 0000:1b:00 · link 8" and [line.place for line in row.lines] == [
+        "syslog/node-02.log:812"
+    ]
+    rows = by_name(builders.metric())["outcome"].rows.rows
+    assert [row.outcome for row in rows] == ["named: the only one", "listed: one of several kinds"]
+
+
+def test_a_page_bounds_its_rows_and_the_json_does_not() -> None:
+    entries = tuple(
+        TraceEntry(stage="job", rule=f"NET{n:03}", outcome="fired", decision="demote", symptom="XID_48", reason=f"{n}")
+        for n in range(SHOWN_ROWS + 5)
+    )
+    result = result_of(builders.single().model_copy(update={"trace": entries}))
+    shown, whole = (next(s for s in steps(result, KEY, most) if s.name == "refiners") for most in (SHOWN_ROWS, 10**9))
+    assert (len(shown.rows.rows), shown.rows.more) == (SHOWN_ROWS, 5)
+    assert (len(whole.rows.rows), whole.rows.more) == (SHOWN_ROWS + 5, 0)
 
 
 @pytest.mark.parametrize("query", ["step=0", "step=8", "step=x", "step=1&step=2", "stepp=1", "step=" + "9" * 500])

@@ -1,5 +1,6 @@
 """How a diagnosis was decided, step by step: all of them, or one after the other by `?step=`."""
 
+import sys
 from dataclasses import asdict
 
 from starlette.requests import Request
@@ -30,9 +31,9 @@ def html(request: Request) -> Response:
 
 
 def json(request: Request) -> Response:
-    """The steps as JSON; all of them, or the one that is asked for."""
+    """The steps as JSON with all their rows; all of them, or the one that is asked for."""
     result, key = result_of(request), request.path_params["key"]
-    told = steps(result, key)
+    told = steps(result, key, most=sys.maxsize)
     chosen = _chosen(request, told)
     shown = [step for step in told if chosen in (None, step.number)]
     return JSONResponse({"attempt": {"href": links.attempt(key)}, "steps": [asdict(step) for step in shown]})

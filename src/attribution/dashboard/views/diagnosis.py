@@ -159,7 +159,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
         sources=tables.source_rows(answer),
         streams=tables.stream_rows(answer),
         reports=tables.report_rows(result.connector_reports),
-        phases=tuple(_phase(step) for step in steps(result, key, brief=True)),
+        phases=tuple(_phase(step) for step in steps(result, key, most=0)),
         branches=decision_tree(answer),
         identity=tuple(FactView(label, (text,)) for label, text in _identity(result) if text),
     )
@@ -204,7 +204,7 @@ def _parts(answer: Answer, cause: Cause) -> Iterator[Part]:
             lead, _, name = piece.strip().rpartition(" ")
             unit = known[min(place, len(known) - 1)] if known and cause.node else ""
             href = links.device(cause.node, unit) if unit and cause.node else ""
-            yield Part(f"{lead} " if lead else "", clip(name, _NAME_COLUMNS), "", href, place == 0)
+            yield Part(f"{clip(lead, _NAME_COLUMNS)} " if lead else "", clip(name, _NAME_COLUMNS), "", href, place == 0)
     if cause.rank is not None:
         ranks = answer.ranks(cause)
         yield Part("rank ", str(cause.rank), f" and {ranks - 1:,} more" if ranks > 1 else "", "", False)

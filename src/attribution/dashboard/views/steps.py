@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from attribution.contracts.diagnosis import Cause, Evidence, Symptom, TraceEntry
 from attribution.contracts.result import AttributionBlueprintResult
-from attribution.contracts.vocabulary import Role, SymptomStatus
+from attribution.contracts.vocabulary import Confidence, Role, SymptomStatus
 from attribution.dashboard.views import links
 from attribution.dashboard.views.decision import Branch, decision_tree, outcome_reason
 from attribution.dashboard.views.evidence import SHOWN_LINES, Cited, Href, cited
-from attribution.dashboard.views.tables import SHOWN_NODES, Table, made, table
+from attribution.dashboard.views.tables import SHOWN_NODES, SHOWN_ROWS, Table, made, table
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
@@ -50,9 +50,12 @@ class Step:
     branches: tuple[Branch, ...] = ()
 
 
-def steps(result: AttributionBlueprintResult, key: str, brief: bool = False) -> tuple[Step, ...]:
-    """The seven steps of a result, in the order in which the engine takes them. A `brief` one has no rows."""
-    told = _Told(Answer(result.diagnosis), lambda item: links.evidence(key, item), brief)
+def steps(result: AttributionBlueprintResult, key: str, most: int = SHOWN_ROWS) -> tuple[Step, ...]:
+    """The seven steps of a result, in the order in which the engine takes them, each with at most so many rows.
+
+    With none, no row is made, and rules that changed nothing are not told.
+    """
+    told = _Told(Answer(result.diagnosis), lambda item: links.evidence(key, item), most)
     made = (told.read, told.events, told.filters, told.findings, told.refiners, told.outcome, told.answer)
     return tuple(make(number) for number, make in enumerate(made, 1))
 
@@ -74,17 +77,22 @@ _REFINED = {
     "attribute": "belongs elsewhere than its writer says",
     "note": "a remark for the reader",
 }
+_NAMED = {
+    Confidence.SINGLE: "named: the only one",
+    Confidence.COMPOUND: "named with others of its kind",
+    Confidence.ONE_OF_SEVERAL: "listed: one of several kinds",
+}
 _OUTCOMES = {"overruled": "overruled", "failed": "the rule broke", "abstained": "changed nothing"}
 
 
 class _Told:
     """Tells the steps of one diagnosis."""
 
-    def __init__(self, answer: Answer, href: Href, brief: bool) -> None:
+    def __init__(self, answer: Answer, href: Href, most: int) -> None:
         self._told = answer
         self._diagnosis = answer.diagnosis
         self._href = href
-        self._brief = brief
+        self._most = most
         self._found: dict[tuple[str, str | None], list[Symptom]] = grouped(
             answer.diagnosis.symptoms, lambda s: (s.symptom, s.node)
         )
@@ -201,18 +209,23 @@ class _Told:
         return Step(number, "refiners", "What was set aside, and why", lead, "Decision", rows, idle)
 
     def outcome(self, number: int) -> Step:
-        """The outcome: the questions that led to it."""
-        rows, idle = self._decided(_AFTER, _REFINED)
-        return Step(
-            number,
-            "outcome",
-            "Outcome",
-            self._diagnosis.summary,
-            "Decision",
-            rows,
-            idle,
-            decision_tree(self._told),
-        )
+        """The outcome: the questions that led to it, and the causes that it names."""
+        tree = decision_tree(self._told)
+        lead = self._diagnosis.summary
+        return Step(number, "outcome", "Outcome", lead, "Decision", self._rows(self._named), (), tree)
+
+    def _named(self) -> Iterator[Row]:
+        for cause in self._diagnosis.causes:
+            yield _row(
+                words.sentence(cause.meaning),
+                self._told.place(cause),
+                _NAMED[cause.confidence],
+                why=cause.why,
+                symptom=cause.symptom,
+                rule=cause.rule,
+                lines=self._lines(cause.evidence_ids),
+            )
+        yield from self._decided(_AFTER, _REFINED)[0].rows
 
     def answer(self, number: int) -> Step:
         """What the outcome means for whoever acts on it."""
@@ -232,17 +245,17 @@ class _Told:
                 yield _row("Nodes to exclude", "", "none", why=entry.reason)
 
     def _rows(self, make: Callable[[], Iterable[Row]]) -> Table[Row]:
-        return table(() if self._brief else make())
+        return table(make() if self._most else (), self._most)
 
     # --- decisions of rules ---------------------------------------------------------------------------------------
 
     def _decided(self, stages: frozenset[str], said: dict[str, str]) -> tuple[Table[Row], tuple[str, ...]]:
         """The decisions of some stages as rows; and, in words, the rules that changed nothing."""
-        if self._brief:
+        if not self._most:
             return table(()), ()
         entries = [entry for entry in self._diagnosis.trace if entry.stage in stages and entry.rule != _MAPPING]
         told = [item for item in decisions(entries) if item.symptom or item.decision or item.reason]
-        return made(told, lambda item: self._decision(item, said)), tuple(_idle(entries))
+        return made(told, lambda item: self._decision(item, said), self._most), tuple(_idle(entries))
 
     def _decision(self, item: Decision, said: dict[str, str]) -> Row:
         outcome = said.get(item.decision, item.decision)

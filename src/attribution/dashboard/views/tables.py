@@ -37,14 +37,14 @@ class Table(Generic[Row]):
         return bool(self.rows)
 
 
-def table(rows: Iterable[Row]) -> Table[Row]:
+def table(rows: Iterable[Row], most: int = SHOWN_ROWS) -> Table[Row]:
     """The rows, bounded."""
-    return made(tuple(rows), lambda row: row)
+    return made(tuple(rows), lambda row: row, most)
 
 
-def made(items: Sequence[Item], make: Callable[[Item], Row]) -> Table[Row]:
+def made(items: Sequence[Item], make: Callable[[Item], Row], most: int = SHOWN_ROWS) -> Table[Row]:
     """A row of each item, bounded; what is not shown is not made."""
-    return Table(tuple(make(item) for item in items[:SHOWN_ROWS]), max(0, len(items) - SHOWN_ROWS))
+    return Table(tuple(make(item) for item in items[:most]), max(0, len(items) - most))
 
 
 # --- findings -----------------------------------------------------------------------------------------------------
