@@ -23,7 +23,7 @@ demo-once: setup ## the same without staying: print the answers and exit
 	@$(BIN)/attribution demo --once
 
 test: setup ## run all tests
-	$(BIN)/pytest -n $(JOBS)
+	ALL_EXAMPLES=1 $(BIN)/pytest -n $(JOBS)
 
 test-live: setup ## install real servers, start them on loopback, run connector tests and the lab (needs root)
 	ATTRIBUTION_LIVE=1 $(BIN)/pytest -n 0 -m live -rs --durations=5 tests/live

@@ -31,6 +31,7 @@ from attribution.contracts.plan import CollectionPlan
 from attribution.testing import HttpCollectorCompliance, Reply, Request, Server, collected, faulty
 
 from tests.doubles.loki import HOUR_NS, QUERY_RANGE, LokiDouble
+from tests.examples import examples
 
 RECORDED = json.loads((Path(__file__).parent.parent / "doubles" / "loki_exchanges.json").read_text())
 START = datetime(2026, 5, 4, 3, tzinfo=UTC)
@@ -239,7 +240,7 @@ def test_lines_that_are_large_and_of_one_time_are_not_lost() -> None:
     assert [status for _, status, _ in told(found)] == ["empty"]
 
 
-@settings_of_search(max_examples=60, deadline=None)
+@settings_of_search(max_examples=examples(60), deadline=None)
 @given(
     times=strategies.lists(strategies.integers(0, 40), max_size=60),
     page=strategies.integers(1, 12),

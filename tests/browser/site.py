@@ -21,7 +21,8 @@ from attribution.diagnosis.engine import diagnose
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.snapshot import snapshot
 from attribution.store.catalogs import save_snapshot
-from attribution.store.database import open_store
+from attribution.store.database import Store, open_store
+from attribution.store.queries import ALL_TENANTS, get_result
 from attribution.store.results import write_result
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
@@ -37,10 +38,12 @@ NOW = datetime(2026, 6, 10, 4, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where the pages are, and the keys of some attempts: by the name of the sample, and `hostile`."""
+    """Where the pages are, the keys of some attempts (by the name of the sample, and `hostile`), and a piece of
+    evidence of `nvlink-signal-integrity`."""
 
     url: str
     keys: dict[str, str]
+    evidence_id: str
 
     def attempt(self, name: str) -> str:
         """The address of the diagnosis of a sample."""
@@ -92,6 +95,13 @@ def fill(
     return keys
 
 
+def decisive(store: Store, key: str) -> str:
+    """The id of the decisive line of an attempt."""
+    result = get_result(store, key, ALL_TENANTS)
+    assert result is not None
+    return result.diagnosis.causes[0].evidence_ids[0]
+
+
 @contextmanager
 def serving(path: Path, keys: dict[str, str]) -> Iterator[Site]:
     """The pages of a store on a free port."""
@@ -106,7 +116,7 @@ def serving(path: Path, keys: dict[str, str]) -> Iterator[Site]:
             time.sleep(0.02)
         try:
             port = server.servers[0].sockets[0].getsockname()[1]
-            yield Site(f"http://127.0.0.1:{port}", keys)
+            yield Site(f"http://127.0.0.1:{port}", keys, decisive(store, keys["nvlink-signal-integrity"]))
         finally:
             server.should_exit = True
             thread.join()

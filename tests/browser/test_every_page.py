@@ -13,6 +13,8 @@ MORE = (
     "/nowhere",
     "/rules?kind=relation",
     "/coverage?days=365",
+    "/attempts?group=cause",
+    "/nodes?q=nothing",
 )
 """Pages in another state: narrowed, empty, refused, not there."""
 
@@ -23,7 +25,7 @@ ENLARGED: ViewportSize = {"width": 640, "height": 450}
 
 
 def address(looks: Looks, path: str) -> str:
-    return example(path, looks.site) if "{" in path else path
+    return example(path, looks.site.keys["nvlink-signal-integrity"], looks.site.evidence_id)
 
 
 def quiet(looks: Looks, path: str) -> None:

@@ -218,6 +218,15 @@ def test_what_waits_for_a_sink_is_shown(tmp_path: Path) -> None:
     assert f"{told} -> put right what it says" in lines
 
 
+def test_a_store_that_its_sink_makes_is_seen_whole(tmp_path: Path) -> None:
+    for number in range(3):
+        code, text = doctor(
+            tmp_path, "--sinks-database-url", f"new-{number}.db", "--context-static-bundles", SAMPLES[0]
+        )
+        assert code == 0 and "warning" not in text
+        assert "can be read and written" in text
+
+
 def test_a_store_that_cannot_be_used_is_broken(tmp_path: Path) -> None:
     (tmp_path / "w.db").write_text("no database at all, but a text that is longer than a header\n" * 9)
     code, text = doctor(tmp_path, "--watch-store", "w.db")

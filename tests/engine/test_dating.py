@@ -85,6 +85,14 @@ def test_pods_tell_when_the_attempt_began(shipped: RuleSets) -> None:
     assert answer(shipped, told, app(), objects).sub_domain is SubDomain.USER_CODE
 
 
+def test_metrics_tell_the_time_of_an_attempt_whose_logs_have_no_dates(shipped: RuleSets) -> None:
+    body = "# TYPE node_load1 gauge\n" + "".join(f"node_load1{{}} 1.0 {1777863600000 + 60000 * n}\n" for n in range(9))
+    metrics = {"source": "node_metrics", "format": "prometheus_metrics", "stream": "node", "body": body}
+    old, new = (syslog(f"{day} 09:00:00 node-02 kernel: {XID}") for day in ("Apr 27", "May  4"))
+    assert answer(shipped, old, app(), metrics).sub_domain is SubDomain.USER_CODE
+    assert "XID_79" in {cause.symptom for cause in answer(shipped, new, app(), metrics).causes}
+
+
 def test_a_line_since_boot_is_dated_by_its_twin(shipped: RuleSets) -> None:
     own = app(f"2026-05-04T03:00:00Z step 1\n{CRASH}2026-05-04T03:10:00Z end\n")
     found = answer(

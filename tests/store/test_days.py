@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, insert, select, text
@@ -76,6 +77,7 @@ def recounted(store: Store) -> Counter[tuple[str, str, str, int]]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes=st.lists(WRITES, max_size=7))
 def test_any_sequence_of_writes_gives_the_counts_of_counting(store: Store, writes: list[dict[str, Any]]) -> None:

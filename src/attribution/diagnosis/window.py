@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from attribution.contracts.context import ExecutionContext
-from attribution.contracts.vocabulary import Source
+from attribution.contracts.vocabulary import METRIC_SOURCES, Source
 from attribution.events.moment import SECOND, UNKNOWN_ZONE, Basis, Moment, at_us
 from attribution.extraction.extract import Extraction, StreamReport
 
@@ -43,7 +43,7 @@ def _seen(extraction: Extraction) -> tuple[int | None, int | None]:
     """The earliest start and the latest end that the evidence allows, in microseconds since 1970.
 
     A scheduler's record of one attempt tells both. The job's own log begins no later than a day after the start, and
-    says nothing after the end.
+    says nothing after the end. Where neither has a date, metrics were asked for the time of the attempt.
     """
     logs = _logs(extraction)
     first, last = _earliest(r.first for r in logs), _latest(r.last for r in logs)
@@ -52,6 +52,8 @@ def _seen(extraction: Extraction) -> tuple[int | None, int | None]:
     is_one = len({ran.attempt for ran in told}) == 1
     if not is_one or begun is None or (last is not None and begun > last):
         begun = ended = None  # records of several attempts, or of another one
+    if begun is None and first is None:
+        first = _earliest(r.first for r in extraction.reports if r.stream.key.source in METRIC_SOURCES)
     starts = [us for us in (begun, None if first is None else first - EARLIEST_US) if us is not None]
     ends = [us for us in (ended, last) if us is not None]
     return max(starts, default=None), max(ends, default=None)

@@ -60,11 +60,11 @@ def facts(head: Row, nodes: Iterable[Row], causes: Iterable[Row]) -> Counter[Fac
     return counted
 
 
-def facts_held(connection: Connection, key: str) -> Counter[tuple[str, str, str, int]]:
-    """What the result of a key has added so far, with tenant and day; nothing if there is none."""
+def facts_held(connection: Connection, key: str) -> Counter[tuple[str, str, str, int]] | None:
+    """What the result of a key has added so far, with tenant and day; None if there is none."""
     head = connection.execute(select(results).where(results.c.key == key)).mappings().one_or_none()
     if head is None:
-        return Counter()
+        return None
     nodes, causes = (
         connection.execute(select(table).where(table.c.result_id == head["id"], *narrowed)).mappings().all()
         for table, narrowed in (
@@ -82,9 +82,10 @@ def placed(found: Counter[Fact], tenant: str, at: datetime) -> Counter[tuple[str
 
 
 def recount(
-    connection: Connection, before: Counter[tuple[str, str, str, int]], after: Counter[tuple[str, str, str, int]]
+    connection: Connection, held: Counter[tuple[str, str, str, int]] | None, after: Counter[tuple[str, str, str, int]]
 ) -> None:
     """Take back what was counted before and count what is there now."""
+    before: Counter[tuple[str, str, str, int]] = held or Counter()
     changed = {key: after[key] - before[key] for key in before | after}
     add(connection, {key: number for key, number in changed.items() if number})
 

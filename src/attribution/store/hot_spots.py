@@ -184,7 +184,7 @@ def _attempts_of(asking: Reading, since: datetime, nodes: Sequence[str]) -> dict
     c = result_nodes.c
     where = [any_of(asking.connection, c.node, nodes), c.at >= since, c.allocated, *owned_by(c.tenant, asking.tenant)]
     query = select(c.node, func.count()).where(*where).group_by(c.node)
-    return dict(asking.connection.execute(query).tuples().all()) if nodes else {}
+    return {row[0]: row[1] for row in asking.connection.execute(query)} if nodes else {}
 
 
 def _last_of_nodes(asking: Reading, since: datetime, nodes: Sequence[str]) -> dict[str, datetime]:
@@ -192,7 +192,7 @@ def _last_of_nodes(asking: Reading, since: datetime, nodes: Sequence[str]) -> di
     c = result_causes.c
     where = [any_of(asking.connection, c.node, nodes), c.at >= since, *owned_by(c.tenant, asking.tenant)]
     query = select(c.node, func.max(c.at)).where(*where).group_by(c.node)
-    return dict(asking.connection.execute(query).tuples().all()) if nodes else {}
+    return {row[0]: row[1] for row in asking.connection.execute(query)} if nodes else {}
 
 
 def _nodes_seen(asking: Reading, since: datetime) -> int:

@@ -94,7 +94,7 @@ def write_result(
         one_at_a_time(connection, key.id)
         before = days.facts_held(connection, key.id)
         result_id, at = _write_head(connection, pieces.head, pieces.ended)
-        for table in schema.CHILDREN:
+        for table in schema.CHILDREN if before is not None else ():
             connection.execute(delete(table).where(table.c.result_id == result_id))
         for table, rows in pieces.placed(result_id, at):
             insert_rows(connection, table, rows)

@@ -30,8 +30,8 @@ def words_of(result: AttributionBlueprintResult) -> list[str]:
 
 
 def asked_words(search: str | None) -> list[str]:
-    """The words of a search, each once."""
-    return list(dict.fromkeys((search or "").lower().split()))
+    """The words of a search, each once, as far as words are kept."""
+    return list(dict.fromkeys(word[:LONGEST_WORD] for word in (search or "").lower().split()))
 
 
 def keep_words(connection: Connection, result_id: int, found: Sequence[str]) -> None:

@@ -35,8 +35,15 @@ def lost_gpu(view: EventView) -> Iterator[EventDecision]:
         source = normal_pci(event.get("source") or "")
         if source and (event.node, source) in known:
             yield Annotate(event, "it names the address of this GPU", device=Device.of(DeviceKind.GPU, pci=source))
-        elif event.symptom == "PCIE_DEVICE_LOST" and (gpu := _lost_then(event, lost)):
+        elif _of_port(event) and (gpu := _lost_then(event, lost)):
             yield Annotate(event, "this GPU was lost right after", device=Device.of(DeviceKind.GPU, pci=gpu))
+
+
+def _of_port(event: Event) -> bool:
+    """Whether it is told of a port, and of no device behind it."""
+    source = event.get("source") or ""
+    is_own = not normal_pci(source) or source == event.get("pci")
+    return event.symptom == "PCIE_DEVICE_LOST" or (event.symptom == "PCIE_FATAL" and is_own)
 
 
 def _listed(context: ExecutionContext) -> set[tuple[str | None, str]]:
@@ -68,6 +75,12 @@ CASES = """
     node-01 +0.5s XID_79 gpu:pci=0000:52:00
   expect: |
     annotate node-01 +0.0s PCIE_DEVICE_LOST gpu:pci=0000:52:00
+- name: a root port that reports itself
+  given: |
+    node-01 +0.0s syslog | pcieport 0000:00:02.0: AER: Uncorrected (Fatal) error received: id=0010
+    node-01 +0.5s XID_79 gpu:pci=0000:52:00
+  expect: |
+    annotate node-01 +0.0s PCIE_FATAL gpu:pci=0000:52:00
 - name: an address that is no GPU's
   because: it may be an adapter or a disk
   context: {nodes: [{name: node-01, gpus: [{index: 3, pci: '0000:52:00'}]}]}

@@ -296,7 +296,7 @@ def _groups(query: Query, found: Groups, survey: Survey, now: datetime) -> Group
                 word=clip(words.sentence(_word(name, row.value)), NAME_COLUMNS),
                 href=query.with_(**changes).address(PATH),
                 page=links.node(row.value) if name == "node" else links.symptom(row.value),
-                about="history of" if name == "node" else "about",
+                about="history" if name == "node" else "about",
                 count=f"{row.results:,}",
                 share=percent(row.results, whole),
                 width=max(1, round(100 * row.results / largest)),

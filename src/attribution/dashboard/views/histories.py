@@ -208,11 +208,8 @@ def node_view(name: str, query: SpanQuery, found: NodeHistory, page: Page, now: 
     path, roles = links.node(name), found.roles
     attempts = roles["attempts"]
     keys = {"cause": "affected", "aside": "interesting", "excluded": "excluded"}
-    figures = [
-        Figure(
-            "Attempts", f"{attempts:,}", f"{roles['allocated']:,} on its own allocation", query.address(path, part="")
-        )
-    ]
+    took_part = f"it took part in {roles['allocated']:,}"
+    figures = [Figure("Attempts", f"{attempts:,}", took_part, query.address(path, part=""))]
     for key, role in keys.items():
         label = words.sentence(ROLES[key][1])
         note = f"{percent(roles[role], attempts)} of them"

@@ -27,6 +27,10 @@ NAMES: Mapping[UnitKind, tuple[str, str]] = {
 """What each kind is called, in the order of the page."""
 
 
+SHOWN_OTHERS = 15
+"""Units of a kind that are shown though they do not stand out; the JSON has all that were compared."""
+
+
 @dataclass(frozen=True, slots=True)
 class SpotRow:
     """One unit."""
@@ -97,7 +101,7 @@ def _kind(kind: UnitKind, found: HotSpots, now: datetime) -> KindView:
     label, noun = NAMES[kind]
     rows = [row for row in found.rows if row.kind is kind]
     hot = tuple(_spot(row, found.fleet, now) for row in rows if row.stands_out)
-    others = tuple(_spot(row, found.fleet, now) for row in rows if not row.stands_out)
+    others = tuple(_spot(row, found.fleet, now) for row in rows if not row.stands_out)[:SHOWN_OTHERS]
     cut = f"Compared are the {LOOKED_AT} with the most failures." if len(rows) >= LOOKED_AT else ""
     return KindView(kind.value, label, _fleet_words(kind, noun, found.fleet), hot, others, cut)
 

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from attribution.store.histories import DayLine
 
-COLUMN, GAP, LEFT, LANE, HEAD = 8, 2, 76, 26, 14
-"""Sizes in the units of the drawing: a day with the gap behind it, the labels, a lane, what stands above the bars."""
+WIDTH, LEFT, GAP, LANE, HEAD = 960, 84, 2, 28, 8
+"""Sizes in the units of the drawing: all of it, the labels, the gap behind a day, a lane, what is free above bars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,42 +59,37 @@ LANES = (("root here", "bad", 1), ("set aside", "warn", 2), ("attempts", "dim", 
 def strip(lines: Sequence[DayLine], since: datetime, span: int, attempts: str = "attempts") -> Strip:
     """So many days from the first; a lane is as high as its fullest day, whose number stands beside it."""
     numbers = {(line.day - since).days: (line.attempts, line.causes, line.aside) for line in lines}
+    column = (WIDTH - LEFT) // span
     lanes = []
     for place, (label, tone, index) in enumerate(LANES):
         counted = {day: held[index] for day, held in numbers.items() if held[index]}
         noun = attempts if index == 0 else label
         y, most = place * LANE, max(counted.values(), default=0)
         bars = tuple(
-            _bar(
-                day,
-                number,
-                most,
-                y,
-                f"{since + timedelta(days=day):%Y-%m-%d}: {number:,} {attempts if index == 0 else label}",
-            )
+            _bar(day, number / most, y, column, f"{since + timedelta(days=day):%Y-%m-%d}: {number:,} {noun}")
             for day, number in sorted(counted.items())
         )
         lanes.append(Lane(noun, tone, y + LANE, f"{most:,}", bars))
     foot = LANE * len(LANES)
     return Strip(
-        width=LEFT + span * (COLUMN + GAP),
+        width=WIDTH,
         height=foot + 16,
         foot=foot,
         said=_said(lines, span, attempts),
         lanes=tuple(lanes),
-        ticks=tuple(_ticks(since, span)),
+        ticks=tuple(_ticks(since, span, column)),
         rows=tuple((f"{x.day:%Y-%m-%d}", f"{x.causes:,}", f"{x.aside:,}", f"{x.attempts:,}") for x in reversed(lines)),
     )
 
 
-def _bar(day: int, number: int, most: int, y: int, said: str) -> Bar:
-    height = max(2, round((LANE - HEAD + 8) * number / most))
-    return Bar(LEFT + day * (COLUMN + GAP), y + LANE - height, COLUMN, height, said)
+def _bar(day: int, share: float, y: int, column: int, said: str) -> Bar:
+    height = max(2, round((LANE - HEAD) * share))
+    return Bar(LEFT + day * column, y + LANE - height, column - GAP, height, said)
 
 
-def _ticks(since: datetime, span: int) -> list[Tick]:
+def _ticks(since: datetime, span: int, column: int) -> list[Tick]:
     step = 1 if span <= 7 else 7 if span <= 31 else 14
-    return [Tick(LEFT + day * (COLUMN + GAP), f"{since + timedelta(days=day):%m-%d}") for day in range(0, span, step)]
+    return [Tick(LEFT + day * column, f"{since + timedelta(days=day):%m-%d}") for day in range(0, span, step)]
 
 
 def _said(lines: Sequence[DayLine], span: int, attempts: str) -> str:
