@@ -10,7 +10,7 @@ from attribution.dashboard.pages.results import result_of
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links
 from attribution.dashboard.views.diagnosis import diagnosis_view, lead_cause
-from attribution.dashboard.views.seen import SeenRow, seen_rows
+from attribution.dashboard.views.seen import SeenRow, as_kept, seen_rows
 from attribution.presentation import delivery
 from attribution.presentation import markdown as as_markdown
 from attribution.presentation.answer import Answer
@@ -55,6 +55,7 @@ def _seen(request: Request, result: AttributionBlueprintResult) -> tuple[SeenRow
     row = get_row(store, request.path_params["key"], tenant) if cause else None
     if cause is None or row is None:
         return ()
+    cause = as_kept(cause, result.context)
     found = seen_before(store, tenant, cause.node, cause.device, cause.symptom, row.at)
     return seen_rows(found, cause, row.at)
 
