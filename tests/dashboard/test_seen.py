@@ -91,6 +91,19 @@ def test_the_headline_leads_to_the_node_and_the_device(month: Store) -> None:
     }
 
 
+def test_where_several_causes_fit_each_is_compared(month: Store) -> None:
+    shape = builders.ambiguous().model_copy(update={"workload_id": "either"})
+    write_result(month, result_of(shape, ended_at=NOW), NOW, None)
+    rows = [item.text.partition(":")[0] for item in seen(month, "either").one("div", class_="seen").all("li")]
+    assert rows == [
+        "Same node, node-02",
+        "Same device, GPU 0000",
+        "Same cause, Xid 48",
+        "Same node, node-07",
+        "Same cause, Python exception",
+    ]
+
+
 def test_where_no_cause_is_named_nothing_is_compared(month: Store) -> None:
     shape: Diagnosis = builders.insufficient().model_copy(update={"workload_id": "nothing"})
     write_result(month, result_of(shape, ended_at=NOW), NOW, None)

@@ -179,9 +179,11 @@ def _headline(answer: Answer) -> str:
     return answer.unsaid or answer.diagnosis.summary
 
 
-def lead_cause(answer: Answer) -> Cause | None:
-    """The cause that counts first, if one is named."""
-    return answer.causes[0] if answer.causes and answer.diagnosis.sub_domain is not SubDomain.NONE else None
+def lead_causes(answer: Answer) -> tuple[Cause, ...]:
+    """The cause that counts first; the first few of those that fit, where it is not known which of them it is."""
+    if answer.diagnosis.sub_domain is SubDomain.NONE:
+        return ()
+    return answer.causes[: SHOWN_PLACES if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS else 1]
 
 
 def _places(answer: Answer, gpus: Gpus) -> list[tuple[Part, ...]]:

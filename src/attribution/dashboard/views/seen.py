@@ -13,6 +13,8 @@ from attribution.presentation.columns import clip
 from attribution.store.history import Seen, SeenWhat
 from attribution.store.units import gpus_of, place_of, units
 
+SAME_DEVICE = "Same device"
+
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
@@ -90,7 +92,7 @@ def _about(what: SeenWhat, cause: Cause, at: datetime, days: int) -> tuple[str, 
     known = units(cause.device, cause.node)
     name = words.device(cause.device) if cause.device else ""
     place = place_of(cause.device, cause.node)
-    return "Same device", name, links.unit(place, known[-1]) if known else links.node(node)
+    return SAME_DEVICE, name, links.unit(place, known[-1]) if known else links.node(node)
 
 
 def _moment(at: datetime) -> str:
