@@ -60,7 +60,10 @@ def test_the_node_the_device_and_the_cause_are_counted_with_the_last_attempts(mo
 
 def test_what_was_never_seen_says_so(month: Store) -> None:
     rows = [item.text for item in seen(month, "long-ago").one("div", class_="seen").all("li")]
-    assert rows[0] == "Same node, node-02: not in the 30 days before"
+    assert rows == [
+        "Not in the 30 days before: same node (node-02), same device (GPU 0000:1b:00 · link 8), "
+        "same cause (NVLink signal integrity)"
+    ]
 
 
 def test_the_counts_lead_to_a_list_of_what_they_count(month: Store) -> None:
@@ -94,14 +97,12 @@ def test_the_headline_leads_to_the_node_and_the_device(month: Store) -> None:
 def test_where_several_causes_fit_each_is_compared(month: Store) -> None:
     shape = builders.ambiguous().model_copy(update={"workload_id": "either"})
     write_result(month, result_of(shape, ended_at=NOW), NOW, None)
-    rows = [item.text.partition(":")[0] for item in seen(month, "either").one("div", class_="seen").all("li")]
-    assert rows == [
-        "Same node, node-02",
-        "Same device, GPU 0000",
-        "Same cause, Xid 48",
-        "Same node, node-07",
-        "Same cause, Python exception",
-    ]
+    seen_node, seen_device, never = [item.text for item in seen(month, "either").one("div", class_="seen").all("li")]
+    assert seen_node.startswith("Same node, node-02: 2 in the 7 days before, 4 in the 30 days before; last ")
+    assert seen_device.startswith("Same device, GPU 0000:1b:00: 2 in the 7 days before, 3 in the 30 days before; last ")
+    assert never == (
+        "Not in the 30 days before: same cause (Xid 48), same node (node-07), same cause (Python exception)"
+    )
 
 
 def test_where_no_cause_is_named_nothing_is_compared(month: Store) -> None:

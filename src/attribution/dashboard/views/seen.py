@@ -66,7 +66,7 @@ def _row(item: Seen, cause: Cause, at: datetime) -> SeenRow:
     return SeenRow(
         what=what,
         name=clip(name, 120),
-        counts=f"not in the {longest} days before" if never else ", ".join(told),
+        counts=f"Not in the {longest} days before" if never else ", ".join(told),
         never=never,
         href=href,
         last=tuple(
