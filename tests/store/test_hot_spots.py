@@ -58,7 +58,8 @@ def test_one_failure_is_no_hot_spot_nor_is_chance(store: Store) -> None:
     for n in range(10):
         attempts(store, 1, 200 + 10 * n, causes=(cause(node=f"node-{n:02}", device=None),))
     assert standing_out(spots(store)) == set()
-    assert [row.failures for row in spots(store).rows if row.kind is UnitKind.NODE] == [2]
+    attempts(store, 1, 300, causes=(cause(node="node-04", device=None),))
+    assert [(row.node, row.failures) for row in spots(store).rows if row.kind is UnitKind.NODE] == [("node-04", 3)]
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,8 @@ def test_a_word_that_many_have_is_found_row_by_row(month: Store, monkeypatch: py
         monkeypatch.setattr(words, "MANY", many)
         rows = list_results(month, None, ResultFilters(search="xid_ node-1 job")).rows
         assert [row.workload_id for row in rows] == whole
-    monkeypatch.setattr(counting, "SCANNED", 1)
+    for module in ("selection", "queries", "survey"):
+        monkeypatch.setattr(f"attribution.store.{module}.SCANNED", 1)
     found = survey(month, None, ResultFilters(search="job"), ("user",))
     assert (found.total, found.more, found.facets["user"].of) == (1, True, 1)
 

@@ -22,8 +22,8 @@ from attribution.store.units import UnitKind
 FEWEST, RAREST, TIMES = 3, 0.01, 2.0
 """A hot spot has so many failures, that chance gives to one of so many fleets at most, at so many times the rate."""
 
-LOOKED_AT = 60
-"""Units of each kind that are compared, those with the most failures."""
+LOOKED_AT = 40
+"""Units of each kind that are compared, those with the most failures; none with fewer than FEWEST is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def hot_spots(asking: Reading, now: datetime, span: int = 30) -> HotSpots:
     blamed = [_Blamed(UnitKind.NODE, node, "", number, None) for node, number in nodes.items()]
     blamed.sort(key=lambda item: (-item.failures, item.node))
     parts = _parts(asking, since)
-    shown = [item for item in [*blamed[:LOOKED_AT], *parts.shown] if item.failures > 1]
+    shown = [item for item in [*blamed[:LOOKED_AT], *parts.shown] if item.failures >= FEWEST]
     fleet = _fleet(asking, first, since, nodes, parts)
     tries = _attempts_of(asking, since, sorted({item.node for item in shown if item.node}))
     last = _last_of_nodes(asking, since, [item.node for item in shown if item.kind is UnitKind.NODE])
@@ -152,7 +152,7 @@ def _parts(asking: Reading, since: datetime) -> _Parts:
     )
     each = grouped.where(*where).group_by(c.kind, c.node, c.unit).cte("each_unit")
     rank = func.row_number().over(partition_by=each.c.kind, order_by=(each.c.number.desc(), each.c.node, each.c.unit))
-    ranked = select(each, rank.label("rank")).where(each.c.number > 1).subquery()
+    ranked = select(each, rank.label("rank")).where(each.c.number >= FEWEST).subquery()
     of_node = (
         select(each.c.kind, func.count().label("most")).where(each.c.node != "").group_by(each.c.kind, each.c.node)
     )

@@ -15,7 +15,7 @@ from attribution.store.database import Store
 from attribution.store.identity import ALL_TENANTS, Tenant, owned_by
 from attribution.store.results import ResultKey
 from attribution.store.schema import result_documents, results
-from attribution.store.selection import NodeRole, Order, Reading, ResultFilters, reading
+from attribution.store.selection import SCANNED, NodeRole, Order, Reading, ResultFilters, reading
 
 __all__ = [
     "ALL_TENANTS",
@@ -83,11 +83,12 @@ class Page:
     next: str | None
 
 
-LISTED = tuple(results.c[field.name] for field in fields(Listed))
+_NAMES = tuple(field.name for field in fields(Listed))
+LISTED = tuple(results.c[name] for name in _NAMES)
 
 
 def listed(row: Any) -> Listed:
-    values = {field.name: getattr(row, field.name) for field in fields(Listed)}
+    values = {name: getattr(row, name) for name in _NAMES}
     return Listed(**{**values, "tenant": row.tenant or None})
 
 
@@ -110,7 +111,11 @@ def list_in(asking: Reading, filters: ResultFilters, order: Order, page: PageReq
     """As `list_results`, within a transaction."""
     size = max(1, min(page.size, MAX_PAGE))
     behind = _place(page.cursor) if page.cursor is not None else None
-    places = asking.connection.execute(asking.newest(filters, size + 1, order, behind)).all()
+    asked = asking.selection(filters)
+    if asked.is_scan and behind is None and order is Order.NEWEST and size < SCANNED:
+        places = asking.scanned(filters)[: size + 1]
+    else:
+        places = asking.connection.execute(asked.newest(asking.connection, size + 1, order, behind)).all()
     shown = places[:size]
     query = select(*LISTED, results.c.id).where(results.c.id.in_([place.id for place in shown]))
     rows = {row.id: listed(row) for row in asking.connection.execute(query)}

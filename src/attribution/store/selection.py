@@ -68,6 +68,9 @@ class ResultFilters:
 
 
 _BY_TIME = ("since", "until", "node_role")
+SCANNED = 500
+"""Results that are looked for where rows are read one by one."""
+
 COLUMNS = (*days.OF_RESULT, "workload_id")
 """Filters that are a column of `results`."""
 
@@ -84,24 +87,30 @@ class Selection:
 
     @property
     def is_scan(self) -> bool:
-        """Whether rows are read one by one for a word that too many have."""
+        """Whether rows are read one by one for a word that many have."""
         return any(self.ids is None or item.ids is None for item in self.terms)
 
     def newest(
-        self, connection: Connection, limit: int, order: Order = Order.NEWEST, behind: Sequence[Any] | None = None
+        self,
+        connection: Connection,
+        limit: int,
+        order: Order = Order.NEWEST,
+        behind: Sequence[Any] | None = None,
+        columns: Sequence[str] = (),
     ) -> Select[Any]:
-        """Time and number (`at`, `id`) of at most `limit` results in order, behind a place of it if one is given."""
+        """Time and number (`at`, `id`) of at most `limit` results in order, behind a place of it if one is given.
+
+        With `columns` these of `results` too.
+        """
         begun = self._begun(connection)
         conditions = [*begun.conditions, *self._in_time(begun.at), *self._owned(begun)]
-        query = select(begun.at.label("at"), begun.number.label("id"))
-        if begun.at is not results.c.at:
-            query = query.distinct() if begun.at is result_causes.c.at else query
-            others = list(self._others(connection))
-            if others:
-                query = query.join(results, results.c.id == begun.number)
-            conditions += others
-        else:
-            conditions += self._others(connection)
+        query = select(begun.at.label("at"), begun.number.label("id"), *(results.c[name] for name in columns))
+        others = list(self._others(connection))
+        if begun.at is not results.c.at and (others or columns):
+            query = query.join_from(begun.at.table, results, results.c.id == begun.number)
+        if begun.at is result_causes.c.at:
+            query = query.distinct()
+        conditions += others
         place = tuple_(begun.at, begun.number)
         if behind is not None:
             conditions.append(place < tuple_(*behind) if order is Order.NEWEST else place > tuple_(*behind))
@@ -167,6 +176,7 @@ class Reading:
     tenant: Tenant
     _terms: dict[str, Term] = field(default_factory=dict, repr=False)
     _asked: dict[ResultFilters, Selection] = field(default_factory=dict, repr=False)
+    _scanned: dict[ResultFilters, Sequence[Any]] = field(default_factory=dict, repr=False)
 
     def selection(self, filters: ResultFilters) -> Selection:
         """Look up what is asked for, and choose what to begin with."""
@@ -174,11 +184,21 @@ class Reading:
             self._asked[filters] = self._select(filters)
         return self._asked[filters]
 
-    def newest(
-        self, filters: ResultFilters, limit: int, order: Order = Order.NEWEST, behind: Sequence[Any] | None = None
-    ) -> Select[Any]:
-        """Time and number of at most `limit` results in order."""
-        return self.selection(filters).newest(self.connection, limit, order, behind)
+    def newest(self, filters: ResultFilters, limit: int, columns: Sequence[str] = ()) -> Select[Any]:
+        """Time and number of the newest results, at most `limit`, and more columns of them."""
+        asked = self.selection(filters)
+        if asked.is_scan and limit <= SCANNED:
+            numbers = [number for _, number in self.scanned(filters)[:limit]]
+            query = select(results.c.at, results.c.id, *(results.c[name] for name in columns))
+            return query.where(any_of(self.connection, results.c.id, numbers))
+        return asked.newest(self.connection, limit, columns=columns)
+
+    def scanned(self, filters: ResultFilters) -> Sequence[Any]:
+        """Times and numbers of the newest SCANNED results, where rows are read one by one: that is done once."""
+        if filters not in self._scanned:
+            query = self.selection(filters).newest(self.connection, SCANNED)
+            self._scanned[filters] = self.connection.execute(query).all()
+        return self._scanned[filters]
 
     def _select(self, filters: ResultFilters) -> Selection:
         terms = tuple(self._term(word) for word in asked_words(filters.search))

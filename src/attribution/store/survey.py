@@ -16,7 +16,7 @@ from attribution.store import days
 from attribution.store.database import Store
 from attribution.store.identity import Tenant, owned_by
 from attribution.store.schema import result_causes, result_days, result_nodes, results
-from attribution.store.selection import NodeRole, Reading, ResultFilters, reading
+from attribution.store.selection import SCANNED, NodeRole, Reading, ResultFilters, reading
 from attribution.store.statements import portions
 
 FACETS: Final = ("terminal_state", "domain", "sub_domain", "cause", "cluster", "user", "node")
@@ -25,8 +25,8 @@ FACETS: Final = ("terminal_state", "domain", "sub_domain", "cause", "cluster", "
 COUNTED = 10_000
 """Results that are counted one by one; then it is said that they are at least as many."""
 
-WINDOW, SCANNED = 2_000, 500
-"""The newest results that match, among which values are counted; fewer where many rows are read to find one."""
+WINDOW = 2_000
+"""The newest results that match, among which values are counted; SCANNED where rows are read one by one."""
 
 _EVERY = 1 << 40
 
@@ -97,13 +97,13 @@ def survey_in(asking: Reading, filters: ResultFilters, names: Sequence[str], mos
     for name in names:
         asked.setdefault(filters.without(name), []).append(name)
     facets: dict[str, Facet] = {}
-    size: int | None = None
+    counted: tuple[int, bool] | None = None
     for narrowed, wanted in asked.items():
         for name, found in _values(asking, narrowed, wanted, filters.node_role, most).items():
             facets[name] = _facet(found, most)
-            if narrowed == filters and asking.selection(filters).is_scan:
-                size = found.size  # so many rows were read that they are not read again to count them
-    total, more = (size, size >= SCANNED) if size is not None else _total(asking, filters)
+            if narrowed == filters and (found.of is None or asking.selection(filters).is_scan):
+                counted = (found.size, found.of is not None) if found.size else counted  # not read again to count
+    total, more = counted or _total(asking, filters)
     return Survey(total, more, {name: facets[name] for name in names})
 
 
@@ -193,13 +193,10 @@ def _among_newest(
     asking: Reading, filters: ResultFilters, names: Sequence[str], role: NodeRole | None, limit: int
 ) -> dict[str, _Found]:
     """Count values among the newest results."""
-    window = asking.newest(filters, limit).cte("newest")
-    parts: list[Select[Any]] = [_part(days.ALL, null(), select(window.c.id, window.c.at).subquery())]
     columns = [name for name in names if name in days.OF_RESULT]
-    if columns:
-        rows = select(window.c.at, *(results.c[name] for name in columns))
-        held = rows.join(results, results.c.id == window.c.id).cte("held")
-        parts += [_part(name, held.c[name], held) for name in columns]
+    window = asking.newest(filters, limit, columns).cte("newest")
+    parts: list[Select[Any]] = [_part(days.ALL, null(), window)]
+    parts += [_part(name, window.c[name], window) for name in columns]
     # The joins are outer ones so that SQLite begins with the few results, not with the many rows of all of them.
     if "cause" in names:
         c = result_causes.c

@@ -50,7 +50,7 @@ class SpotRow:
 
 @dataclass(frozen=True, slots=True)
 class KindView:
-    """The units of one kind: those that stand out, and the others that failed more than once."""
+    """The units of one kind: those that stand out, and others that failed as often as a hot spot must."""
 
     id: str
     label: str
@@ -93,7 +93,7 @@ def hot_spots_view(query: SpanQuery, found: HotSpots, now: datetime) -> HotSpots
         json=query.address(f"{links.HOT_SPOTS}.json"),
         spans=query.choices(links.HOT_SPOTS),
         kinds=kinds,
-        empty=f"No unit failed more than once in the last {query.days} days.",
+        empty=f"No unit failed {FEWEST} times or more in the last {query.days} days.",
     )
 
 
@@ -101,7 +101,8 @@ def _kind(kind: UnitKind, found: HotSpots, now: datetime) -> KindView:
     label, noun = NAMES[kind]
     rows = [row for row in found.rows if row.kind is kind]
     hot = tuple(_spot(row, found.fleet, now) for row in rows if row.stands_out)
-    others = tuple(_spot(row, found.fleet, now) for row in rows if not row.stands_out)[:SHOWN_OTHERS]
+    rest = [row for row in rows if not row.stands_out][:SHOWN_OTHERS]
+    others = tuple(_spot(row, found.fleet, now) for row in rest)
     cut = f"Compared are the {LOOKED_AT} with the most failures." if len(rows) >= LOOKED_AT else ""
     return KindView(kind.value, label, _fleet_words(kind, noun, found.fleet), hot, others, cut)
 

@@ -82,11 +82,13 @@ def _make() -> None:
 
 def _reorder() -> None:
     """The time comes before the tenant, so that who may see all tenants gets the newest first from an index too."""
-    for name in ("cause", "cluster", "sub_domain", "terminal_state", "time", "user", "workload"):
+    for name in ("cause", "cluster", "sub_domain", "tenant", "terminal_state", "time", "user", "workload"):
         op.drop_index(f"results_{name}", "results")
-    op.create_index("results_time", "results", ["at", "id", "tenant"])
+    op.create_index("results_time", "results", ["at", "id", "tenant", *_FACETS])
+    op.create_index("results_tenant", "results", ["tenant", "at", "id", *_FACETS])
     for name in _FACETS:
-        op.create_index(f"results_{name}", "results", [name, "at", "id", "tenant"])
+        others = [other for other in _FACETS if other != name]
+        op.create_index(f"results_{name}", "results", [name, "at", "id", "tenant", *others])
     op.create_index("results_workload", "results", ["workload_id", "at", "id", "tenant"])
     op.drop_index("result_causes_symptom", "result_causes")
     op.create_index("result_causes_symptom", "result_causes", ["symptom", "at", "result_id", "tenant"])
