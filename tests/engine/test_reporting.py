@@ -1,5 +1,6 @@
 """The answer names no node that the evidence does not speak against, and says what it could not see."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -7,8 +8,9 @@ import pytest
 from attribution.contracts.vocabulary import Action, Source
 from attribution.events.event import Event
 from attribution.events.moment import Basis
+from attribution.rules.api import Decision, Demote, JobView, RefineStage
 
-from tests.engine.toy import ECHO_RELATION, conclude_toy, event
+from tests.engine.toy import ECHO_RELATION, conclude_toy, event, refiner
 
 
 def nodes(count: int) -> dict[str, object]:
@@ -61,6 +63,16 @@ def test_what_was_set_aside_is_an_alternative_with_its_reason() -> None:
     (alternative,) = got.alternatives
     assert alternative.ruled_out and alternative.because == "a gpu_lost came first"
     assert alternative.evidence_ids == got.causes[0].evidence_ids
+
+
+def test_what_merely_weighs_less_did_not_follow_from_the_cause() -> None:
+    def lighter(job: JobView) -> Iterator[Decision]:
+        yield Demote(job.all("BUG")[0], job.all("GPU_LOST")[0], "weighs less")
+
+    events = [event("GPU_LOST", "node-02"), event("ECHO", "node-03", 6), event("BUG", secs=60)]
+    got = conclude_toy(events, ECHO_RELATION, refiner("FIN009", lighter, RefineStage.FINAL))
+    assert [cause.symptom for cause in got.causes] == ["GPU_LOST"]
+    assert "explains 1 other" in got.causes[0].why and "1 finding followed from it" in got.summary
 
 
 def test_every_id_that_is_cited_is_in_the_evidence() -> None:

@@ -25,6 +25,8 @@ class Demotion:
     rule: str
     by: Symptom | None
     reason: str
+    stage: RefineStage | None = None
+    """The stage that set it aside; None where the outcome did."""
 
 
 @dataclass(slots=True)
@@ -161,7 +163,7 @@ def _settle(state: Refinement, stage: RefineStage, ballots: Sequence[_Ballot], t
         state.symptoms[move.symptom.id] = moved(state.symptoms[move.symptom.id], move)
     if stays and isinstance(stays[0].decision, Demote):
         demote = stays[0].decision
-        state.demoted[demote.symptom.id] = Demotion(stays[0].rule, demote.by, demote.reason)
+        state.demoted[demote.symptom.id] = Demotion(stays[0].rule, demote.by, demote.reason, stage)
 
 
 def _strength(ballot: _Ballot) -> tuple[int, bool, str]:
@@ -189,8 +191,15 @@ def _record(trace: Trace, stage: RefineStage, ballot: _Ballot, outcome: str) -> 
 
 
 def explained_count(state: Refinement) -> Mapping[str, int]:
-    """Symptom id -> how many others were set aside because of it, directly or through others."""
-    parent = {symptom_id: d.by.id for symptom_id, d in state.demoted.items() if d.by is not None}
+    """Symptom id -> how many others followed from it, directly or through others.
+
+    The final stage chooses between causes: what it sets aside weighs less, and followed from nothing.
+    """
+    parent = {
+        symptom_id: d.by.id
+        for symptom_id, d in state.demoted.items()
+        if d.by is not None and d.stage is not RefineStage.FINAL
+    }
     counts: dict[str, int] = {}
     for symptom_id in parent:
         seen, current = {symptom_id}, parent[symptom_id]
