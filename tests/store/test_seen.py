@@ -7,7 +7,7 @@ import pytest
 from attribution.contracts.diagnosis import Evidence, Symptom, Untestable
 from attribution.contracts.result import ConnectorReport
 from attribution.contracts.vocabulary import Role, Source, Status, SubDomain, SymptomStatus
-from attribution.store import mentions, untested
+from attribution.store import connectors, mentions, untested
 from attribution.store.connectors import LastGood, given
 from attribution.store.database import Store
 from attribution.store.queries import ALL_TENANTS
@@ -60,6 +60,14 @@ def test_reports_are_told_with_the_newest_reason(filled: Store) -> None:
     assert found.last_good == (LastGood("loki", "syslog", NOW + timedelta(minutes=10)),)
     assert [(item.node, item.results, item.of) for item in found.silent] == [("node-02", 3, 3)]
     assert found.reports[0].last_at == NOW + timedelta(minutes=30)
+
+
+def test_large_attempts_bound_how_many_are_looked_at(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connectors, "MOST_REPORTS", 3)
+    found = given(filled, ALL_TENANTS, NOW)
+    assert (found.results, found.bounded, found.first_at) == (1, True, NOW + timedelta(minutes=20))
+    monkeypatch.setattr(connectors, "MOST_REPORTS", 4)
+    assert given(filled, ALL_TENANTS, NOW).results == 2
 
 
 def test_what_was_missing_is_read_whatever_it_holds(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:

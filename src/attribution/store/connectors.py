@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, case, func, select
+from sqlalchemy import Connection, Select, case, func, select
 
 from attribution.store.database import Store
 from attribution.store.identity import Tenant, owned_by
@@ -14,13 +14,16 @@ from attribution.store.schema import result_reports, results
 WINDOW = 1_000
 """The newest results of the time that are looked at."""
 
+MOST_REPORTS = 20_000
+"""Reports after which no older result is looked at: a large attempt has one for each node and source."""
+
 MOST = 100
 """Rows of one answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """The reports of one connector on one source that ended alike; `reason` is that of the newest of them."""
+    """The reports of one connector on one source that ended alike, with a reason of the result written last."""
 
     connector: str
     source: str
@@ -72,23 +75,14 @@ _GOOD, _NOTHING = ("ok",), ("empty", "error", "skipped")
 
 def given(store: Store, tenant: Tenant, since: datetime) -> Given:
     """Count the reports on the newest results from `since` on."""
-    newest = (
-        select(results.c.id, results.c.at)
-        .where(results.c.at >= since, *owned_by(results.c.tenant, tenant))
-        .order_by(results.c.at.desc(), results.c.id.desc())
-        .limit(WINDOW + 1)
-    )
     with store.read() as connection:
-        found = connection.execute(newest).all()
-        looked_at = found[:WINDOW]
-        ids = [row.id for row in looked_at]
-        reports = tuple(Reports(*row) for row in connection.execute(_by_end(ids)))
+        ids, first_at, bounded = _newest(connection, tenant, since)
+        reports = _by_end(connection, ids)
         last_good = tuple(LastGood(*row) for row in connection.execute(_last_good(ids)))
         silent = [SilentNode(*row) for row in connection.execute(_silent(ids))]
-    first_at = looked_at[-1].at if looked_at else None
     return Given(
-        results=len(looked_at),
-        bounded=len(found) > WINDOW,
+        results=len(ids),
+        bounded=bounded,
         first_at=first_at,
         reports=reports,
         last_good=last_good,
@@ -97,33 +91,73 @@ def given(store: Store, tenant: Tenant, since: datetime) -> Given:
     )
 
 
-def _by_end(ids: Sequence[int]) -> Select[Any]:
-    c, at = result_reports.c, results.c.at
-    newest = func.row_number().over(
-        partition_by=(c.connector, c.source, c.status), order_by=(at.desc(), c.result_id.desc(), c.position)
+def _newest(connection: Connection, tenant: Tenant, since: datetime) -> tuple[list[int], datetime | None, bool]:
+    """The newest results of a time, when the oldest of them ended, and whether there are older ones."""
+    c = result_reports.c
+    last = select(func.max(c.position)).where(c.result_id == results.c.id).scalar_subquery()
+    newest = (
+        select(results.c.id, results.c.at, func.coalesce(last + 1, 0).label("reports"))
+        .where(results.c.at >= since, *owned_by(results.c.tenant, tenant))
+        .order_by(results.c.at.desc(), results.c.id.desc())
+        .limit(WINDOW + 1)
     )
-    rows = (
-        select(c.connector, c.source, c.status, c.reason, c.result_id, c.lines, c.rejected, at, newest.label("place"))
-        .join(results, results.c.id == c.result_id)
-        .where(c.result_id.in_(ids))
-        .subquery()
-    )
-    r = rows.c
-    key = (r.connector, r.source, r.status)
-    return (
+    ids: list[int] = []
+    first_at, held = None, 0
+    for row in connection.execute(newest).all():
+        held += row.reports
+        if len(ids) == WINDOW or (ids and held > MOST_REPORTS):
+            return ids, first_at, True
+        ids.append(row.id)
+        first_at = row.at
+    return ids, first_at, False
+
+
+def _by_end(connection: Connection, ids: Sequence[int]) -> tuple[Reports, ...]:
+    c = result_reports.c
+    key = (c.connector, c.source, c.status)
+    query = (
         select(
             *key,
-            func.max(case((r.place == 1, r.reason))),
-            func.count(),
-            func.count(r.result_id.distinct()),
-            func.sum(r.lines),
-            func.sum(r.rejected),
-            func.max(r.at),
+            func.count().label("reports"),
+            func.count(c.result_id.distinct()).label("results"),
+            func.sum(c.lines).label("lines"),
+            func.sum(c.rejected).label("rejected"),
+            func.max(results.c.at).label("last_at"),
+            func.max(c.result_id).label("newest"),
         )
+        .join(results, results.c.id == c.result_id)
+        .where(c.result_id.in_(ids))
         .group_by(*key)
         .order_by(*key)
         .limit(MOST)
     )
+    rows = connection.execute(query).all()
+    reasons = _reasons(connection, sorted({row.newest for row in rows}))
+    return tuple(
+        Reports(
+            connector=row.connector,
+            source=row.source,
+            status=row.status,
+            reason=reasons.get((row.newest, row.connector, row.source, row.status)),
+            reports=row.reports,
+            results=row.results,
+            lines=row.lines,
+            rejected=row.rejected,
+            last_at=row.last_at,
+        )
+        for row in rows
+    )
+
+
+def _reasons(connection: Connection, ids: Sequence[int]) -> dict[tuple[int, str, str, str], str]:
+    """The first reason that each result has for a connector, source and status."""
+    c = result_reports.c
+    query = (
+        select(c.result_id, c.connector, c.source, c.status, c.reason)
+        .where(c.result_id.in_(ids), c.reason.is_not(None))
+        .order_by(c.result_id, c.position.desc())
+    )
+    return {(row[0], row[1], row[2], row[3]): row[4] for row in connection.execute(query)}
 
 
 def _last_good(ids: Sequence[int]) -> Select[Any]:

@@ -14,10 +14,10 @@ from attribution.store.database import Store
 from attribution.store.identity import Tenant, owned_by
 from attribution.store.schema import result_documents, results
 
-MOST = 100
+MOST = 50
 """Documents that are read, at most."""
 
-MOST_BYTES = 8_000_000
+MOST_BYTES = 4_000_000
 """Bytes of their text after which no other one is begun."""
 
 

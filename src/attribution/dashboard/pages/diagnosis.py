@@ -9,8 +9,8 @@ from attribution.dashboard.access import reader_of
 from attribution.dashboard.pages.results import result_of
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links
-from attribution.dashboard.views.diagnosis import diagnosis_view, lead_cause
-from attribution.dashboard.views.seen import SeenRow, seen_rows
+from attribution.dashboard.views.diagnosis import diagnosis_view, lead_causes
+from attribution.dashboard.views.seen import SAME_DEVICE, SeenRow, as_kept, seen_rows
 from attribution.presentation import delivery
 from attribution.presentation import markdown as as_markdown
 from attribution.presentation.answer import Answer
@@ -49,14 +49,18 @@ def _pages(key: str, result: AttributionBlueprintResult) -> list[tuple[str, str]
 
 
 def _seen(request: Request, result: AttributionBlueprintResult) -> tuple[SeenRow, ...]:
-    """What was seen before of the cause that counts first; nothing where none is named."""
+    """What was seen before of the causes that count first, each thing once; nothing where none is named."""
     store, tenant = request.app.state.store, reader_of(request).tenant
-    cause = lead_cause(Answer(result.diagnosis))
-    row = get_row(store, request.path_params["key"], tenant) if cause else None
-    if cause is None or row is None:
+    causes = lead_causes(Answer(result.diagnosis))
+    row = get_row(store, request.path_params["key"], tenant) if causes else None
+    if row is None:
         return ()
-    found = seen_before(store, tenant, cause.node, cause.device, cause.symptom, row.at)
-    return seen_rows(found, cause, row.at)
+    told: dict[tuple[str, str], SeenRow] = {}
+    for cause in (as_kept(cause, result.context) for cause in causes):
+        found = seen_before(store, tenant, cause.node, cause.device, cause.symptom, row.at)
+        for item in seen_rows(found, cause, row.at):
+            told.setdefault((item.what, item.name if item.what != SAME_DEVICE else item.href), item)
+    return tuple(told.values())
 
 
 ROUTES = (

@@ -176,7 +176,8 @@ def matching_symptoms(catalog: CatalogSnapshot, q: str, role: str, sub_domain: s
 def symptom_groups(symptoms: Iterable[SymptomDescription], often: Often, digest: str | None) -> tuple[NamedGroup, ...]:
     """Causes by where they lie, then effects and context."""
     groups: dict[str, list[NamedRow]] = {}
-    for item in sorted(symptoms, key=_place):
+    named = {item.name: item for item in symptoms}
+    for item in sorted((named[name] for name in words.natural(named)), key=_place):
         title = words.sentence(words.SUB_DOMAINS[item.sub_domain] if item.sub_domain else ROLES[item.role])
         row = NamedRow(
             name=item.name,
@@ -189,9 +190,9 @@ def symptom_groups(symptoms: Iterable[SymptomDescription], often: Often, digest:
     return tuple(NamedGroup(f"group-{number}", title, tuple(rows)) for number, (title, rows) in _numbered(groups))
 
 
-def _place(item: SymptomDescription) -> tuple[int, int, str]:
+def _place(item: SymptomDescription) -> tuple[int, int]:
     where = list(SubDomain).index(item.sub_domain) if item.sub_domain else len(SubDomain)
-    return where, list(Role).index(item.role), item.name
+    return where, list(Role).index(item.role)
 
 
 def role_choices(

@@ -8,7 +8,7 @@ from attribution.dashboard.views import links
 from attribution.dashboard.views.states import Badge
 from attribution.presentation import words
 from attribution.presentation.columns import clip
-from attribution.store.connectors import WINDOW, Given
+from attribution.store.connectors import Given
 from attribution.store.untested import UntestedIn
 
 SPANS = (1, 7, 30, 90)
@@ -108,7 +108,7 @@ def coverage_view(found: Given, missing: UntestedIn, days: int) -> CoverageView:
         days=days,
         spans=tuple(Span(_span(n), "", links.coverage(days=n), n == days) for n in SPANS),
         attempts=words.counted(found.results, "attempt"),
-        bound=f"the newest {WINDOW:,} of this time, back to {_stamp(found.first_at)}" if found.bounded else "",
+        bound=f"the newest of this time, back to {_stamp(found.first_at)}" if found.bounded else "",
         rows=tuple(
             ConnectorRow(
                 connector=clip(item.connector, NAME_COLUMNS),

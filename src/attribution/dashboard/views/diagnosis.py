@@ -22,7 +22,7 @@ from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
 from attribution.presentation.facts import facts, gaps
 from attribution.presentation.facts import steps as next_steps
-from attribution.store.units import units
+from attribution.store.units import Gpus, gpus_of, place_of, units
 
 SHOWN_CONTEXT_NODES = 16
 """Nodes of the allocation that the page names."""
@@ -122,7 +122,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
     told = {fact.label: fact.texts for fact in facts(answer, everything=True)}
     drawn = timeline(result, href)
     shown, more_strips = strips(result, drawn.scale, href) if drawn else ((), 0)
-    places = _places(answer)
+    places = _places(answer, gpus_of(result.context))
     not_seen = gaps(answer)
     blocks = len(answer.blocks(everything=True))
     return DiagnosisView(
@@ -179,31 +179,33 @@ def _headline(answer: Answer) -> str:
     return answer.unsaid or answer.diagnosis.summary
 
 
-def lead_cause(answer: Answer) -> Cause | None:
-    """The cause that counts first, if one is named."""
-    return answer.causes[0] if answer.causes and answer.diagnosis.sub_domain is not SubDomain.NONE else None
+def lead_causes(answer: Answer) -> tuple[Cause, ...]:
+    """The cause that counts first; the first few of those that fit, where it is not known which of them it is."""
+    if answer.diagnosis.sub_domain is SubDomain.NONE:
+        return ()
+    return answer.causes[: SHOWN_PLACES if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS else 1]
 
 
-def _places(answer: Answer) -> list[tuple[Part, ...]]:
+def _places(answer: Answer, gpus: Gpus) -> list[tuple[Part, ...]]:
     """The places of the causes in parts that can be copied; of many, their nodes."""
     if answer.diagnosis.sub_domain is SubDomain.NONE:
         return []
     if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS or len(answer.causes) == 1:
-        return list(dict.fromkeys(place for cause in answer.causes if (place := tuple(_parts(answer, cause)))))
+        return list(dict.fromkeys(place for cause in answer.causes if (place := tuple(_parts(answer, cause, gpus)))))
     names = words.natural(cause.node for cause in answer.causes if cause.node)
     return [(_node(answer, name),) for name in names]
 
 
-def _parts(answer: Answer, cause: Cause) -> Iterator[Part]:
+def _parts(answer: Answer, cause: Cause, gpus: Gpus) -> Iterator[Part]:
     if cause.node:
         yield _node(answer, cause.node)
     if cause.device:
-        known = units(cause.device, cause.node)
+        known = units(cause.device, cause.node, gpus)
         pieces = words.device(cause.device).split(" · ")
         for place, piece in enumerate(pieces):
             lead, _, name = piece.strip().rpartition(" ")
-            unit = known[min(place, len(known) - 1)] if known and cause.node else ""
-            href = links.device(cause.node, unit) if unit and cause.node else ""
+            unit = known[min(place, len(known) - 1)] if known else ""
+            href = links.unit(place_of(cause.device, cause.node), unit) if unit else ""
             yield Part(f"{clip(lead, _NAME_COLUMNS)} " if lead else "", clip(name, _NAME_COLUMNS), "", href, place == 0)
     if cause.rank is not None:
         ranks = answer.ranks(cause)

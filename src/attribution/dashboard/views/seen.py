@@ -4,12 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from attribution.contracts.context import ExecutionContext
 from attribution.contracts.diagnosis import Cause
+from attribution.contracts.vocabulary import DeviceKind
 from attribution.dashboard.views import links
 from attribution.presentation import words
 from attribution.presentation.columns import clip
 from attribution.store.history import Seen, SeenWhat
-from attribution.store.units import units
+from attribution.store.units import gpus_of, place_of, units
+
+SAME_DEVICE = "Same device"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,21 @@ class SeenRow:
     last: tuple[Earlier, ...]
 
 
+def as_kept(cause: Cause, context: ExecutionContext) -> Cause:
+    """The cause with the PCI address of its GPU where the context tells it: by that, the store keeps GPUs."""
+    device, gpus = cause.device, gpus_of(context)
+    if device is None or "pci" in device.ids or device.kind not in _GPUS:
+        return cause
+    found = (gpus.get((cause.node, name, device.ids.get(name, ""))) for name in ("uuid", "serial", "index"))
+    pci = next((address for address in found if address), None)
+    if pci is None:
+        return cause
+    return cause.model_copy(update={"device": device.model_copy(update={"ids": {"pci": pci, **device.ids}})})
+
+
+_GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
+
+
 def seen_rows(found: Sequence[Seen], cause: Cause, at: datetime) -> tuple[SeenRow, ...]:
     """The rows of a cause; `at` is when its attempt ended."""
     return tuple(_row(item, cause, at) for item in found)
@@ -47,7 +66,7 @@ def _row(item: Seen, cause: Cause, at: datetime) -> SeenRow:
     return SeenRow(
         what=what,
         name=clip(name, 120),
-        counts=f"not in the {longest} days before" if never else ", ".join(told),
+        counts=f"Not in the {longest} days before" if never else ", ".join(told),
         never=never,
         href=href,
         last=tuple(
@@ -70,9 +89,10 @@ def _about(what: SeenWhat, cause: Cause, at: datetime, days: int) -> tuple[str, 
         return "Same node", node, links.attempts(node=node, node_role="affected", **span)
     if what is SeenWhat.CAUSE:
         return "Same cause", words.sentence(words.symptom(cause.symptom)), links.attempts(cause=cause.symptom, **span)
-    known = units(cause.device, node)
+    known = units(cause.device, cause.node)
     name = words.device(cause.device) if cause.device else ""
-    return "Same device", name, links.device(node, known[-1]) if known else links.node(node)
+    place = place_of(cause.device, cause.node)
+    return SAME_DEVICE, name, links.unit(place, known[-1]) if known else links.node(node)
 
 
 def _moment(at: datetime) -> str:
