@@ -22,8 +22,8 @@ from attribution.store.units import UnitKind
 FEWEST, RAREST, TIMES = 3, 0.01, 2.0
 """A hot spot has so many failures, that chance gives to one of so many fleets at most, at so many times the rate."""
 
-LOOKED_AT = 40
-"""Units of each kind that are compared, those with the most failures; none with fewer than FEWEST is."""
+NODES_LOOKED_AT, LOOKED_AT = 60, 20
+"""Nodes, and parts of each kind, that are compared: those with the most failures; none with fewer than FEWEST is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def hot_spots(asking: Reading, now: datetime, span: int = 30) -> HotSpots:
     blamed = [_Blamed(UnitKind.NODE, node, "", number, None) for node, number in nodes.items()]
     blamed.sort(key=lambda item: (-item.failures, item.node))
     parts = _parts(asking, since)
-    shown = [item for item in [*blamed[:LOOKED_AT], *parts.shown] if item.failures >= FEWEST]
+    shown = [item for item in [*blamed[:NODES_LOOKED_AT], *parts.shown] if item.failures >= FEWEST]
     fleet = _fleet(asking, first, since, nodes, parts)
     tries = _attempts_of(asking, since, sorted({item.node for item in shown if item.node}))
     last = _last_of_nodes(asking, since, [item.node for item in shown if item.kind is UnitKind.NODE])

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, false, or_, select
+from sqlalchemy import Connection, bindparam, false, func, or_, select
 
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.store.columns import AnyText
@@ -16,7 +16,10 @@ MOST_WORDS, LONGEST_WORD = 200, 160
 """Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
 
 FEW, MANY = 2_000, 20_000
-"""Results that all words of a search may lead to for it to begin with them, and those of one word, to find out."""
+"""Results that all words of a search may lead to for it to begin with them, and those of one word, to find out.
+
+A piece of a word may be in FEW different words and names of nodes for their results to be looked up.
+"""
 
 
 def words_of(result: AttributionBlueprintResult) -> list[str]:
@@ -70,8 +73,8 @@ class Term:
 def term(connection: Connection, word: str, tenant: Tenant) -> Term:
     """Look a word up. It may stand anywhere within a word of a result, or within the name of one of its nodes."""
     asked = bindparam(None, word, type_=AnyText())
-    numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0))
-    names = _few(connection, select(node_names.c.name).where(position(node_names.c.folded, asked) > 0))
+    numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0), FEW)
+    names = _few(connection, select(node_names.c.name).where(position(node_names.c.folded, asked) > 0), FEW)
     in_words, nodes = numbers is None or bool(numbers), None if names is None else tuple(names)
     if numbers is None or names is None:
         return Term(word, None, in_words, nodes)
@@ -81,17 +84,17 @@ def term(connection: Connection, word: str, tenant: Tenant) -> Term:
     if names:
         queries.append(select(n.result_id).where(any_of(connection, n.node, names), *owned_by(n.tenant, tenant)))
     for query in queries:
-        ids = _few(connection, query)
-        if ids is None:
+        number = select(func.count()).select_from(query.limit(MANY + 1).subquery())
+        if connection.execute(number).scalar_one() > MANY:
             return Term(word, None, in_words, nodes)
-        found.update(ids)
+        found.update(connection.execute(query).scalars())
     return Term(word, frozenset(found) if len(found) <= MANY else None, in_words, nodes)
 
 
-def _few(connection: Connection, query: Any) -> list[Any] | None:
-    """What a query finds; None if that is more than MANY."""
-    found = connection.execute(query.limit(MANY + 1)).scalars().all()
-    return list(found) if len(found) <= MANY else None
+def _few(connection: Connection, query: Any, most: int) -> list[Any] | None:
+    """What a query finds; None if that is more than `most`."""
+    found = connection.execute(query.limit(most + 1)).scalars().all()
+    return list(found) if len(found) <= most else None
 
 
 def has_term(connection: Connection, result: Any, item: Term) -> Any:

@@ -25,8 +25,8 @@ def html(request: Request) -> Response:
 
 def json(request: Request) -> Response:
     """The same as JSON."""
-    node, unit, query, found = _find(request)
-    answer: dict[str, Any] = {"node": node or None, "unit": unit, "days": query.days, **plain(asdict(found))}
+    node, unit, _, found = _find(request)
+    answer: dict[str, Any] = {"node": node or None, "unit": unit, **plain(asdict(found))}
     answer["attempts"] = [
         {
             "href": links.attempt(entry.row.key),

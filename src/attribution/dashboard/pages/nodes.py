@@ -54,7 +54,7 @@ def node_json(request: Request) -> Response:
     """The same as JSON."""
     name, query, found, attempts = _node(request)
     after = query.address(links.twin(links.node(name)), after=attempts.next) if attempts.next else None
-    answer: dict[str, Any] = {"node": name, "days": query.days, **plain(asdict(found))}
+    answer: dict[str, Any] = {"node": name, **plain(asdict(found))}
     answer["units"] = [{"href": links.unit(line.node, line.unit), **plain(asdict(line))} for line in found.units]
     answer["attempts"] = [{"href": links.attempt(row.key), **plain(asdict(row))} for row in attempts.rows]
     return JSONResponse({**answer, "next": after})

@@ -11,7 +11,7 @@ from attribution.dashboard.views.histories import When, unit_words, when
 from attribution.dashboard.views.spans import Choice, SpanQuery
 from attribution.presentation import words
 from attribution.presentation.columns import clip
-from attribution.store.hot_spots import FEWEST, LOOKED_AT, TIMES, Fleet, HotSpot, HotSpots
+from attribution.store.hot_spots import FEWEST, LOOKED_AT, NODES_LOOKED_AT, TIMES, Fleet, HotSpot, HotSpots
 from attribution.store.units import UnitKind
 
 NAMES: Mapping[UnitKind, tuple[str, str]] = {
@@ -103,7 +103,8 @@ def _kind(kind: UnitKind, found: HotSpots, now: datetime) -> KindView:
     hot = tuple(_spot(row, found.fleet, now) for row in rows if row.stands_out)
     rest = [row for row in rows if not row.stands_out][:SHOWN_OTHERS]
     others = tuple(_spot(row, found.fleet, now) for row in rest)
-    cut = f"Compared are the {LOOKED_AT} with the most failures." if len(rows) >= LOOKED_AT else ""
+    most = NODES_LOOKED_AT if kind is UnitKind.NODE else LOOKED_AT
+    cut = f"Compared are the {most} with the most failures." if len(rows) >= most else ""
     return KindView(kind.value, label, _fleet_words(kind, noun, found.fleet), hot, others, cut)
 
 
