@@ -6,10 +6,10 @@ READY := $(VENV)/.ready
 JOBS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs test-live test-live-k8s bench accuracy lock clean
+.PHONY: help setup demo demo-once test test-quick check static fmt lint types layers schemas docs catalog catalog-docs test-browser pictures test-live test-live-k8s bench bench-dashboard accuracy lock clean
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: $(READY) ## prepare .venv (command .venv/bin/attribution)
 
@@ -23,13 +23,19 @@ demo-once: setup ## the same without staying: print the answers and exit
 	@$(BIN)/attribution demo --once
 
 test: setup ## run all tests
-	$(BIN)/pytest -n $(JOBS)
+	ALL_EXAMPLES=1 $(BIN)/pytest -n $(JOBS)
 
 test-live: setup ## install real servers, start them on loopback, run connector tests and the lab (needs root)
 	ATTRIBUTION_LIVE=1 $(BIN)/pytest -n 0 -m live -rs --durations=5 tests/live
 
 test-live-k8s: setup ## compile a Kubernetes API server (once, some minutes) and run the connectors on it (needs root)
 	ATTRIBUTION_LIVE=1 ATTRIBUTION_LIVE_K8S=1 $(BIN)/pytest -n 0 -m live -rs --durations=5 tests/live/kubernetes
+
+test-browser: setup ## look at every page in Chromium (Debian: apt-get install chromium fonts-dejavu-core)
+	ATTRIBUTION_BROWSER=1 $(BIN)/pytest -n 0 -m browser tests/browser
+
+pictures: setup ## take the pictures of docs/dashboard.md anew, in Chromium
+	$(BIN)/python scripts/make_pictures.py
 
 test-quick: setup
 	$(BIN)/pytest -n $(JOBS) -m "not slow"
@@ -68,6 +74,9 @@ catalog-docs: setup ## write docs/catalog from the rules
 
 bench: setup ## measure the scanner beside grep and ripgrep
 	$(BIN)/python bench/scan.py
+
+bench-dashboard: setup ## measure every page over a store of 100,000 attempts (some minutes)
+	$(BIN)/python bench/dashboard.py
 
 SCENARIOS ?= 200
 MAX_NODES ?= 64

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from attribution.cli.explain_rule import relation_terms
 from attribution.cli.families import family_of, folder_of
-from attribution.cli.why_not_metric import condition_text, where_text
 from attribution.contracts.vocabulary import SubDomain, domain_of
 from attribution.events.symptom import SymptomType
-from attribution.extraction.extract import condition_of
+from attribution.presentation.manual import asked, terms, where_text
 from attribution.presentation.markdown import code, fenced, prose
 from attribution.rules.model import Catalog, Extractor, Filter, MetricExtractor, Refiner, Relation, Rule, emitted_by
 from attribution.rules.schema import CaseModel
+from attribution.rules.snapshot import relation_terms, series_conditions
 
 NOTICE = "<!-- Written by scripts/write_catalog_docs.py: change the rules, not this page. -->"
 MAX_NAMES = 24
@@ -119,11 +118,11 @@ def _conditions(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "Reads", ", ".join(code(name) for name in rule.extract.metric)
         if rule.extract.where:
             yield "Labels", code(where_text(rule.extract.where))
-        yield "Asks for", condition_text(condition_of(rule.extract.when))
+        yield "Asks for", asked(series_conditions(rule.extract))
     elif isinstance(rule, Relation):
         yield "Causes", ", ".join(code(name) for name in rule.causes)
         yield "Effects", ", ".join(code(name) for name in rule.effects)
-        yield "Holds", "; ".join(relation_terms(rule))
+        yield "Holds", "; ".join(terms(relation_terms(rule)))
     elif isinstance(rule, Filter | Refiner):
         yield "Stage", rule.stage.name
         if rule.needs:
@@ -217,7 +216,7 @@ def _relations(catalog: Catalog) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for relation in catalog.relations:
         causes, effects = (" ".join(code(name) for name in names) for names in (relation.causes, relation.effects))
-        yield f"| {_rule_link(relation)} | {causes} | {effects} | {'; '.join(relation_terms(relation))} |"
+        yield f"| {_rule_link(relation)} | {causes} | {effects} | {'; '.join(terms(relation_terms(relation)))} |"
     yield ""
     yield "# Tags"
     for tag, meaning in sorted(catalog.tag_meanings.items()):

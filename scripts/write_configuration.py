@@ -27,7 +27,7 @@ over one in the environment, that over one in the file that `--config` names, an
 * An environment variable that is empty counts as not set. One that nobody reads, but is almost one that is read, is an
   error that names it.
 * A secret stands in the environment, or in a file of its own that the key with `_file` behind it names; never in a
-  configuration file, nor on a command line. The same holds for a database's URL if it has a password in it.
+  configuration file, nor on a command line. The same holds for an address that has a password or a token in it.
 * Relative paths begin where the command runs.
 
 `attribution run --show-config` prints the settings in force and where each came from, without secrets.

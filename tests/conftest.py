@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from attribution.cli.catalog import load_rules
 from attribution.extraction.ruleset import RuleSets
@@ -13,6 +14,10 @@ from attribution.extraction.ruleset import RuleSets
 from tests.postgres import postgres_server, store_url
 
 __all__ = ["postgres_server", "store_url"]
+
+settings.register_profile("loaded", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("loaded")
+"""A loaded machine is no error."""
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = sorted(p for p in (ROOT / "samples").iterdir() if p.is_dir())

@@ -26,6 +26,8 @@ from attribution.contracts.context import ExecutionContext
 from attribution.contracts.observation import Clock, Observation
 from attribution.contracts.plan import CollectionPlan
 
+from tests.examples import examples
+
 Write = Callable[..., Path]
 PLAN = CollectionPlan(catalog_digest="d")
 
@@ -419,7 +421,7 @@ def test_a_large_log_is_not_looked_through_once_the_time_is_over(tmp_path: Path,
 ZONES = {"iso": None, "no zone": "Asia/Tokyo", "syslog": None, "dmesg": None, "journal": None}
 
 
-@settings_of_search(max_examples=80, deadline=None)
+@settings_of_search(max_examples=examples(80), deadline=None)
 @example("iso", [0, 0, -2], 1)  # a block that begins with the rest of a record of the attempt's time
 @given(
     form=strategies.sampled_from(sorted(ZONES)),

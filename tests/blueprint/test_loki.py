@@ -17,7 +17,8 @@ from pydantic import ValidationError
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import ConnectorError
-from attribution.blueprint.connectors.http import Answer, Call, HttpSource, Refused, Why
+from attribution.blueprint.connectors.calls import Refused, Why
+from attribution.blueprint.connectors.http import Answer, Call, HttpSource
 from attribution.blueprint.connectors.logs import logql
 from attribution.blueprint.connectors.logs.loki import Loki, LokiSettings
 from attribution.blueprint.connectors.logs.loki_pages import Pages
@@ -30,6 +31,7 @@ from attribution.contracts.plan import CollectionPlan
 from attribution.testing import HttpCollectorCompliance, Reply, Request, Server, collected, faulty
 
 from tests.doubles.loki import HOUR_NS, QUERY_RANGE, LokiDouble
+from tests.examples import examples
 
 RECORDED = json.loads((Path(__file__).parent.parent / "doubles" / "loki_exchanges.json").read_text())
 START = datetime(2026, 5, 4, 3, tzinfo=UTC)
@@ -238,7 +240,7 @@ def test_lines_that_are_large_and_of_one_time_are_not_lost() -> None:
     assert [status for _, status, _ in told(found)] == ["empty"]
 
 
-@settings_of_search(max_examples=60, deadline=None)
+@settings_of_search(max_examples=examples(60), deadline=None)
 @given(
     times=strategies.lists(strategies.integers(0, 40), max_size=60),
     page=strategies.integers(1, 12),
@@ -543,7 +545,7 @@ def test_a_token_that_others_renew_is_read_for_each_call(tmp_path: Path) -> None
     file = tmp_path / "token"
     with Server(double()) as server:
         connector = Loki(settings(server.url, fresh_token_file=file))
-        with pytest.raises(ConnectorError, match=r"cannot read the token of .*: No such file"):
+        with pytest.raises(ConnectorError, match=r"cannot read the token in .*: No such file"):
             connector.open()
         for token in ("first\n", "second\n"):
             file.write_text(token)
@@ -553,7 +555,7 @@ def test_a_token_that_others_renew_is_read_for_each_call(tmp_path: Path) -> None
         file.write_text("s3c\nret")
         found = collected(connector, attempt(), PLAN)
         connector.close()
-    reason = f"cannot use the token of {file}: it holds characters that no header may hold"
+    reason = f"cannot use the token in {file}: it holds characters that no header may hold"
     assert told(found) == [("node-01", "error", reason), ("node-02", "error", reason)]
 
 

@@ -466,3 +466,18 @@ def test_reports_say_how_often_calls_were_repeated_and_what_time_the_lines_reach
     assert first.first_at is not None and first.last_at is not None
     assert (f"{first.first_at:%H:%M}", f"{first.last_at:%H:%M}") == ("03:10", "03:20")
     assert second.first_at is None and second.last_at is None
+
+
+def test_reasons_that_differ_only_in_the_number_of_tries_are_told_once() -> None:
+    """After it gave no answer a server is tried once: that is the same reason again."""
+    reasons = ("did not answer within 1 s (3 tries)", "did not answer within 1 s (1 try)", "answered 503 after 2 tries",
+               "answered 503 after 1 try", "refuses the credentials (401)")  # fmt: skip
+    items = [
+        Observation(source=Source.SYSLOG, node="node-01", stream=f"s{n}", status=Status.ERROR, reason=reason)
+        for n, reason in enumerate(reasons)
+    ]
+    run = Run(FakeService().client(), [attempt("a", "node-01")], [FakeCollector(lambda of, halted: iter(items))])
+    (report,) = run.results["a"].connector_reports
+    assert report.reason == (
+        "answered 503 after 2 tries; did not answer within 1 s (3 tries); refuses the credentials (401)"
+    )

@@ -140,7 +140,7 @@ def test_who_is_away_or_silent_may_come_back() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         sink = Webhook(WebhookSettings(url=f"http://127.0.0.1:{port}/p", timeout_secs=0.2))
-        with pytest.raises(SinkBusy, match=r"gave no answer within 0\.2 s"):
+        with pytest.raises(SinkBusy, match=r"did not answer within 0\.2 s"):
             write(sink)
     with pytest.raises(SinkBusy, match="cannot be reached"):
         write(Slack(SlackSettings(url=f"http://127.0.0.1:{port}/services/T0/s3cret")))
@@ -148,6 +148,14 @@ def test_who_is_away_or_silent_may_come_back() -> None:
     with closing(slack), pytest.raises(ConnectorError) as caught:
         slack.check()
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("reply", [Reply(drip_header_secs=0.05), Reply(503, "x" * 1000, drip_secs=0.05)])
+def test_a_receiver_that_drips_is_left_in_time(receiver: Receiver, reply: Reply) -> None:
+    """The time-out is one for the whole, not for each byte: neither headers nor reasons hold up a sink for good."""
+    receiver.answers = [reply]
+    with pytest.raises(SinkBusy, match=r"did not answer within 0\.3 s|answered 503"):
+        write(webhook(receiver, timeout_secs=0.3))
 
 
 def test_who_takes_the_result_need_not_say_more(receiver: Receiver) -> None:
@@ -257,6 +265,14 @@ def test_text_from_logs_calls_nobody_and_is_no_markup(nvlink: AttributionBluepri
 def test_a_result_without_a_cause_is_told_too() -> None:
     told = message(result(), None)
     assert "job-7, attempt 1" in told["text"] and "no cause is in the evidence" in told["text"]
+
+
+def test_what_was_inferred_or_is_missing_is_told() -> None:
+    of = result()
+    changed = {"inferred": ("nodes",), "partial": "2 pods were gone before they were seen"}
+    of = of.model_copy(update={"diagnosis": of.diagnosis.model_copy(update=changed)})
+    text = message(of, None)["text"]
+    assert "*inferred*: nodes" in text and "*partial*: 2 pods were gone before they were seen" in text
 
 
 # --- within one run ---------------------------------------------------------------------------------------------------

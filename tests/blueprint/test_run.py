@@ -264,6 +264,7 @@ def test_a_result_that_no_sink_takes_is_printed(tmp_path: Path, url: str) -> Non
         assert (answer.returncode, len(workloads(answer)), len(told(answer))) == (69, 1, 1)
 
 
+@pytest.mark.slow
 def test_what_a_token_s_blueprint_wrote_its_pages_show(tmp_path: Path, shipped: RuleSets) -> None:
     """The context names no tenant: the Service says whose token it was. The diagnosis is that of the command line."""
     (tmp_path / "tokens").write_text("token-of-red-0001 red\ntoken-of-blue-001 blue\n")
@@ -288,6 +289,7 @@ def test_what_a_token_s_blueprint_wrote_its_pages_show(tmp_path: Path, shipped: 
         assert result.diagnosis.to_json() == diagnose(evidence, shipped).to_json()
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(url: str) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)
@@ -316,16 +318,21 @@ def test_the_settings_in_force_are_shown(tmp_path: Path) -> None:
     assert shown["logs.local_files.piece_bytes"] == ["1048576", "default"]
 
 
-def test_everything_can_be_checked(tmp_path: Path, url: str) -> None:
-    answer = run("--check", "--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db",
-                 "--service-url", url)  # fmt: skip
-    assert answer.returncode == 0, answer.stderr
-    names = [line.split(":")[0] for line in answer.stdout.splitlines()]
-    assert names == ["service", "context.static", "logs.local_files", "sinks.database"]
+def test_everything_can_be_checked_as_the_doctor_does(tmp_path: Path, url: str) -> None:
+    words = ("--context-static-bundles", SAMPLES[0], "--sinks-database-url", tmp_path / "a.db", "--service-url", url,
+             "--watch-store", tmp_path / "w.db")  # fmt: skip
+    answer = run("--check", *words)
+    assert answer.returncode == 0, answer.stdout
+    names = [line.split()[1] for line in answer.stdout.splitlines()]
+    assert names == ["service", "clock", "context.static", "logs.local_files", "sinks.database", "store"]
+    with redirect_stdout(io.StringIO()) as out, patch.dict(os.environ, environment(), clear=True):
+        assert main(["doctor", *map(str, words)]) == 0
+    assert out.getvalue() == answer.stdout
     answer = run("--check", "--context-static-bundles", tmp_path / "gone", "--service-url", "http://127.0.0.1:9",
-                 "--service-retry-secs", "0")  # fmt: skip
+                 "--service-retry-secs", "0", "--watch-store", tmp_path / "w.db")  # fmt: skip
     assert answer.returncode == 69
-    assert [line.split(":")[0] for line in told(answer)] == ["service", "context.static"]
+    broken = [line.split()[1] for line in answer.stdout.splitlines() if line.startswith("broken")]
+    assert broken == ["service", "context.static"]
 
 
 def test_the_deadline_gives_what_there_is(tmp_path: Path, url: str) -> None:
@@ -368,6 +375,7 @@ def test_the_deadline_counts_from_when_the_service_is_ready() -> None:
     assert begun[1] - begun[0] >= 1.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_run_that_waits(number: signal.Signals) -> None:
     """The Service takes the call and never answers."""
@@ -381,6 +389,7 @@ def test_a_signal_ends_a_run_that_waits(number: signal.Signals) -> None:
     assert (process.returncode, errors) == ({signal.SIGINT: 130, signal.SIGTERM: 143}[number], "")
 
 
+@pytest.mark.slow
 def test_a_signal_leaves_nothing_of_the_service_within_the_process(tmp_path: Path) -> None:
     words = [ATTRIBUTION, "run", "--context-static-bundles", SAMPLES[0], "--format", "ndjson"]
     variables = environment(TMPDIR=str(tmp_path))

@@ -65,7 +65,13 @@ def test_a_second_run_changes_nothing(service: AttributionClient, shipped: RuleS
     assert sum(report.rejected for report in result.connector_reports) == 0
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "sample",
+    [
+        pytest.param(path, id=path.name, marks=[pytest.mark.slow] * (number % 6 > 0))
+        for number, path in enumerate(SAMPLES)
+    ],
+)
 def test_bundles_of_every_shape(service: AttributionClient, shipped: RuleSets, tmp_path: Path, sample: Path) -> None:
     """Without a context, as an archive, as loose files, and with things in it that are no evidence."""
     bare = tmp_path / f"{sample.name}-bare"

@@ -74,3 +74,23 @@ def test_a_database_needs_its_address(tmp_path: Path) -> None:
 def test_only_time_limits_how_often_a_call_is_tried() -> None:
     retries = Endpoint(retry_secs=86_400).retries
     assert retries.total_secs == 86_400 and retries.times * retries.longest_wait_secs / 2 > 86_400
+
+
+def problem_of(text: str, tmp_path: Path) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        in_use(find_connectors(), text, tmp_path)
+    (problem,) = caught.value.problems
+    return str(problem).removeprefix(f"{tmp_path}/")
+
+
+def test_a_secret_that_is_missing_is_asked_for_where_it_may_stand(tmp_path: Path) -> None:
+    """Who is told to add it would be told next that it may not stand there."""
+    assert problem_of("sinks:\n  slack: {}\n", tmp_path) == (
+        "blueprint.yaml:2:3: D012 lacks the key `sinks.slack.url` (it is a secret: set ATTRIBUTION_SINKS_SLACK_URL, or "
+        "name a file with `sinks.slack.url_file`)"
+    )
+
+
+def test_a_section_that_is_a_text_is_told_once(tmp_path: Path) -> None:
+    told = problem_of("sinks:\n  slack: http://10.0.0.1/hook\n", tmp_path)
+    assert told == "blueprint.yaml:2:3: K004 should have a mapping behind `sinks.slack` (write its keys below it)"

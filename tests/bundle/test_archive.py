@@ -17,6 +17,8 @@ from attribution.bundle.reader import open_bundle
 from attribution.contracts.errors import EvidenceError
 from attribution.contracts.vocabulary import Status
 
+from tests.examples import examples
+
 Member = tuple[str, bytes] | tarfile.TarInfo
 
 
@@ -205,7 +207,7 @@ def test_an_empty_archive_holds_no_evidence(tmp_path: Path) -> None:
         pass
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(data=st.data())
 def test_any_damage_is_an_answer(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     raw = bytearray(tar([GOOD, ("job-7/syslog/node-02.log", b"y" * 700)], tarfile.GNU_FORMAT)[:4096])

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from attribution.bundle import compression
 from attribution.bundle.compression import DamagedStream, open_plain
 
+from tests.examples import examples
+
 LINES = b"".join(b"step %d loss %d\n" % (i, i * 7919 % 1000) for i in range(40_000))
 PACK: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
@@ -152,7 +154,7 @@ def test_a_bomb_does_not_grow_memory(tmp_path: Path, kind: str) -> None:
     assert peak < 8 << 20
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(kind=st.sampled_from(["gz", "zst"]), data=st.data())
 def test_any_damage_is_an_answer(tmp_path_factory: pytest.TempPathFactory, kind: str, data: st.DataObject) -> None:
     packed = bytearray(PACK[kind](LINES[:3000]))

@@ -14,6 +14,8 @@ from attribution.bundle.evidence import Evidence, EvidenceStream, Segment, Strea
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Format, Source, Status
 
+from tests.examples import examples
+
 CONTEXT = ExecutionContext(workload_id="job-1")
 KEY = StreamKey(Source.APPLOG, "node-01", 0, "applog/node-01.log")
 HARD_BYTES = st.lists(
@@ -43,7 +45,7 @@ def held(stream: EvidenceStream) -> list[tuple[int, int, bytes]]:
     return result
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=HARD_BYTES, size=st.integers(1, 40), seed=st.integers(0, 99))
 def test_round_trip_at_any_size_in_any_order_with_repetition(data: bytes, size: int, seed: int) -> None:
     cut = list(observations(evidence(stream(data)), size))

@@ -16,6 +16,8 @@ from attribution.contracts.errors import ConfigurationError
 from attribution.contracts.observation import Clock
 from attribution.contracts.vocabulary import Format, Scheduler, Source, Status
 
+from tests.examples import examples
+
 CONTEXT = ExecutionContext(
     workload_id="no",
     attempt=2,
@@ -102,7 +104,7 @@ KEYS = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(streams=st.dictionaries(KEYS, BODIES, max_size=5), compress=st.booleans())
 def test_any_streams(tmp_path_factory: pytest.TempPathFactory, streams: dict[StreamKey, bytes], compress: bool) -> None:
     made = [

@@ -94,6 +94,7 @@ def test_what_is_wrong_is_told_in_a_sentence(folder: Path, words: str, code: int
     assert answer.stderr.splitlines() == [f"attribution: {problem}" for problem in problems]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["diagnose good --rules", "rules check"])
 def test_names_of_files_do_not_act_on_the_terminal(folder: Path, tmp_path: Path, command: str) -> None:
     rules = tmp_path / "a\x1b[2Jb\n    c"
@@ -105,6 +106,7 @@ def test_names_of_files_do_not_act_on_the_terminal(folder: Path, tmp_path: Path,
     assert len(answer.stderr.splitlines()) == 2 and r"a\x1b[2Jb\n    c/bad.yaml:5:1: D011" in answer.stderr
 
 
+@pytest.mark.slow
 def test_summaries_do_not_act_on_the_terminal(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(RULE.replace("It went boom.", r'"It \e[2J went\nboom."'))
     shown = run("rules", "list", "--rules", str(tmp_path), "--family", "TOY", cwd=folder)

@@ -145,7 +145,7 @@ def test_programs_are_looked_for_and_any_error_is_told() -> None:
     sinks = {"one": Programmed(StdoutSettings()), "two": Programmed(StdoutSettings())}
     found = looked(*connector_checks(Parts({}, {}, sinks), find_connectors([broken])))  # type: ignore[arg-type]
     told = {one.what: (one.health, one.text) for one in found}
-    assert told["sinks.one"] == (Health.BROKEN, "broke \x1b")
+    assert told["sinks.one"] == (Health.BROKEN, "broke \\x1b")
     assert told["program sh"][0] is Health.OK
     assert told["program no-such-program"] == (Health.BROKEN, "is not on PATH")
     assert told["program /no/such/program"] == (Health.BROKEN, "does not exist")
@@ -185,7 +185,46 @@ def test_what_the_watcher_gave_up_is_shown(tmp_path: Path) -> None:
     code, text = doctor(tmp_path, "--watch-store", "w.db")
     assert code == 0
     assert "1 given up, the last of them a, attempt 1 (at a): no \\x1b answer" in text
-    assert "1 not taken by a sink, the last of them b, attempt 1 for hook: answered 400" in text
+    assert "1 result failed for good since" in text
+    assert "the last that failed is that of b, attempt 1 for hook: answered 400" in text
+    assert "once the sink takes it: attribution run --job ID" in text
+
+
+def test_what_waits_for_a_sink_is_shown(tmp_path: Path) -> None:
+    """How many, since when, why, and what to do: also where nothing failed for good."""
+    made = datetime(2026, 5, 4, 3, 0, tzinfo=UTC)
+    with closing(open_store(str(tmp_path / "w.db"))) as store:
+        backlog, outbox = Backlog(store), Outbox(store)
+        for number, name in enumerate("abc"):
+            now = made + timedelta(minutes=number)
+            backlog.note([Sighting(name * 32, ExecutionContext(workload_id=name), f"at {name}", b"x", now)], now)
+            claim = backlog.claim(now, 60)
+            assert claim is not None
+            backlog.complete(claim, to_json(result(name)).encode(), ["gone", "stdout", "webhook"], [], now)
+        delivery = outbox.claim(["webhook"], now, 60)
+        assert delivery is not None and outbox.retry(delivery, now, "answered 503: \x1b full", now)
+    code, text = doctor(
+        tmp_path, "--watch-store", "w.db", "--sinks-webhook-url", "http://127.0.0.1:9/hook",
+        "--sinks-stdout-format", "json",
+    )  # fmt: skip
+    lines = " ".join(text.split())
+    assert code == 1, "nobody listens at the webhook"
+    since = "since 2026-05-04T03:00:00Z"
+    assert f"sink gone 3 results wait for it {since} -> configure `sinks.gone` again" in lines
+    assert f"ok sink stdout 3 results wait to be offered, the oldest {since}" in lines
+    told = (
+        f"warning sink webhook 3 results not taken yet, the oldest {since}; the last answer: answered 503: \\x1b full"
+    )
+    assert f"{told} -> put right what it says" in lines
+
+
+def test_a_store_that_its_sink_makes_is_seen_whole(tmp_path: Path) -> None:
+    for number in range(3):
+        code, text = doctor(
+            tmp_path, "--sinks-database-url", f"new-{number}.db", "--context-static-bundles", SAMPLES[0]
+        )
+        assert code == 0 and "warning" not in text
+        assert "can be read and written" in text
 
 
 def test_a_store_that_cannot_be_used_is_broken(tmp_path: Path) -> None:

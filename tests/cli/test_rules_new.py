@@ -19,6 +19,7 @@ from attribution.rules.loader import load_catalog
 
 from tests.cli.commands import run
 from tests.cli.toys import FILES, write_rules
+from tests.examples import examples
 
 LINE = "2026-05-04T03:00:01Z plugin: image quota exceeded: 2048 of 2048 MiB"
 FILLED = {
@@ -186,7 +187,7 @@ _WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(words=st.lists(_WORDS, min_size=1, max_size=8))
 def test_every_skeleton_passes_once_it_is_filled_in(tmp_path_factory: pytest.TempPathFactory, words: list[str]) -> None:
     found = skeleton_of(" ".join(words))

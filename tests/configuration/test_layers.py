@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 from attribution.configuration.keys import keys
 from attribution.configuration.layers import load
 from attribution.configuration.reference import reference
-from attribution.configuration.secrets import Address, Secret, holds_password, without_password
+from attribution.configuration.secrets import Address, Secret, holds_secret, without_secrets
 from attribution.configuration.show import show
 from attribution.contracts.base import Strict
 from attribution.contracts.errors import ConfigurationError
@@ -165,10 +165,12 @@ def test_a_secret_does_not_stand_in_a_file_or_on_a_command_line(tmp_path: Path) 
     assert told == [
         "a.yaml:2:3: K002 holds the secret `service.token` (set ATTRIBUTION_SERVICE_TOKEN, or name a file with "
         "`service.token_file`)",
-        "a.yaml:4:3: K002 has a password in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with `sink.url_file`)",
+        "a.yaml:4:3: K002 has a password or token in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with "
+        "`sink.url_file`)",
     ]
     assert problems(tmp_path, None, {}, sink__url="postgresql://me:pass@host/db") == [
-        "--sink-url: K002 has a password in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with --sink-url-file)"
+        "--sink-url: K002 has a password or token in `sink.url` (set ATTRIBUTION_SINK_URL, or name a file with "
+        "--sink-url-file)"
     ]
     assert settings(tmp_path, "sink:\n  url: postgresql://me@host/db\n")[0].sink is not None
 
@@ -186,6 +188,14 @@ def test_a_wrong_value_that_is_a_secret_is_not_repeated(tmp_path: Path) -> None:
     assert told == "environment ATTRIBUTION_SINK_URL: D014 has a wrong `sink.url` (which store)"
 
 
+def test_a_token_in_an_address_is_refused_where_a_password_is(tmp_path: Path) -> None:
+    (told,) = problems(tmp_path, "sink:\n  url: https://h/hook?v=1&token=hush\n")
+    assert told.startswith("a.yaml:2:3: K002 has a password or token in `sink.url` (") and "hush" not in told
+    environ = {"ATTRIBUTION_SINK_URL": "https://h/hook?v=1&token=hush"}
+    shown = "\n".join(show(*settings(tmp_path, "", environ)))
+    assert "https://h/hook?v=1&token=***" in shown and "hush" not in shown
+
+
 def test_what_is_shown_holds_no_secret(tmp_path: Path) -> None:
     environ = {"ATTRIBUTION_SERVICE_TOKEN": "t0ken", "ATTRIBUTION_SINK_URL": "postgresql://me:hush@host/db"}
     shown = "\n".join(show(*settings(tmp_path, "names: [a, b]\n", environ)))
@@ -200,14 +210,21 @@ def test_what_is_shown_holds_no_secret(tmp_path: Path) -> None:
         ("postgresql://u:p@h/d?x=1", "postgresql://u:***@h/d?x=1"),
         ("postgresql://u:p@ss/w:rd#?@h:5432/d", "postgresql://u:***@h:5432/d"),
         ("postgresql://u@h/d?sslmode=require&password=p", "postgresql://u@h/d?sslmode=require&password=***"),
+        ("https://h/hook?token=t&x=1", "https://h/hook?token=***&x=1"),
+        ("https://h/hook?v=2&api_key=k#b", "https://h/hook?v=2&api_key=***#b"),
+        ("https://h/a?X-Amz-Signature=s&accessToken=t", "https://h/a?X-Amz-Signature=***&accessToken=***"),
+        ("https://h/a?key=k&sig=s&client_secret=c&code=d", "https://h/a?key=***&sig=***&client_secret=***&code=***"),
+        ("https://u:p@h/a?KEY=k", "https://u:***@h/a?KEY=***"),
+        ("https://h/a?monkey=m&encoding=utf-8&design=x&tenant=t", None),
+        ("https://h/a?token=", None),
         ("postgresql://u@h:5432/d", None),
         ("sqlite:////data/a:b@c.db", None),
         ("/data/a:b@c.db", None),
     ],
 )
-def test_a_password_is_found_in_an_address(address: str, shown: str | None) -> None:
-    assert without_password(address) == (shown or address)
-    assert holds_password(address) == (shown is not None)
+def test_a_secret_is_found_in_an_address(address: str, shown: str | None) -> None:
+    assert without_secrets(address) == (shown or address)
+    assert holds_secret(address) == (shown is not None)
 
 
 # --- reference --------------------------------------------------------------------------------------------------------

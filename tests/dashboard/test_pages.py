@@ -150,8 +150,8 @@ def test_the_json_twin_is_linked_and_its_pages_lead_on(pages: httpx.Client) -> N
     answer = pages.get(twin).json()
     assert [item["href"] for item in answer["attempts"]] == [row.all("a")[0].attributes["href"] for row in rows(page)]
     assert answer["filters"] == {"user": "ana", "limit": "4"}
-    older = pages.get(answer["older"]).json()
-    assert len(older["attempts"]) == 1 and older["older"] is None
+    older = pages.get(answer["next"]).json()
+    assert len(older["attempts"]) == 1 and older["next"] is None
     assert {"value": "failed", "results": 3} in answer["facets"]["terminal_state"]
 
 
@@ -174,6 +174,9 @@ def test_every_attempt_of_the_list_has_its_page_and_twins(pages: httpx.Client) -
         markdown = pages.get(links["Download Markdown"]["href"])
         assert markdown.headers["content-type"].startswith("text/markdown")
         assert markdown.text.startswith("## ") and markdown.text.endswith("\n")
+        told = re.findall(r"^- \[[^]]+\]\((/\S+)\)$", markdown.text, re.MULTILINE)
+        assert len(told) >= 3 and all(pages.get(link).status_code == 200 for link in told)
+        assert f"- [the diagnosis]({address})\n- [how it was decided]({address}/decided)\n" in markdown.text
         assert links["Download JSON"]["download"].endswith(".json")
         assert address == urlsplit(links["Download JSON"]["href"]).path.removesuffix(".json")
         assert result.diagnosis.terminal_state == result.terminal_state
@@ -218,7 +221,7 @@ def test_a_store_that_does_not_answer_is_told_without_its_place(
     def locked(*_: object, **__: object) -> None:
         raise StoreUnavailable([Problem(Place(store.place), "T011", "cannot be used now: database is locked")])
 
-    monkeypatch.setattr(attempts, "list_results", locked)
+    monkeypatch.setattr(attempts, "list_in", locked)
     page = see(pages, "/attempts", 503)
     assert "Try again" in page.text and store.place not in page.text
     answer = pages.get("/attempts.json")
@@ -229,7 +232,7 @@ def test_what_breaks_is_told_without_what_broke(pages: httpx.Client, monkeypatch
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a secret of the program")
 
-    monkeypatch.setattr(attempts, "list_results", broken)
+    monkeypatch.setattr(attempts, "list_in", broken)
     assert "secret" not in see(pages, "/attempts", 500).text
 
 

@@ -37,6 +37,7 @@ def test_once_prints_every_diagnosis_and_leaves_the_store(samples: Path, tmp_pat
         assert "demo: workload 418566 is the sample completed-with-noise\n" in stderr
         assert "workload 418201, attempt 1" in stdout
         assert "2 samples diagnosed over HTTP" in stderr
+        assert "generated" not in stderr
         assert demo.none_left()
     assert (folder / "attribution.db").exists()
 
@@ -50,12 +51,14 @@ def test_it_stays_until_ctrl_c_and_takes_the_next_free_port(samples: Path) -> No
             taken.listen()
         except OSError:
             pass  # somebody else has it, which is as good
-        with command("demo", "--samples", samples) as demo:
+        with command("demo", "--samples", samples, "--attempts", "3") as demo:
             told = demo.told("web on http://")
             assert port(told) > 8080 and "(port 8080 is taken)" in told
             address = f"http://127.0.0.1:{port(demo.told('Open http://', 'stdout'))}"
             listed = httpx.get(f"{address}/attempts.json", trust_env=False).json()
             assert {item["sub_domain"] for item in listed["attempts"]} == {"none", "nvlink_fabric"}
+            assert [item["cluster"] for item in listed["attempts"]].count("demo") == 3
+            assert listed["total"] == 5, "nothing is generated twice"
             demo.process.send_signal(signal.SIGINT)
             demo.process.send_signal(signal.SIGINT)
             code, _, stderr = demo.ended()

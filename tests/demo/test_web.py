@@ -17,6 +17,9 @@ from attribution.store.database import open_store
 
 from tests.demo.processes import command, port
 
+pytestmark = pytest.mark.slow
+"""Each test starts a process."""
+
 
 @pytest.fixture
 def database(tmp_path: Path) -> Path:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from attribution.events.event import Sample
 from attribution.extraction.closest import Near, closest, distance
-from attribution.extraction.conditions import Above, Below, Blank, Condition, Equal, Increase, Span, find, number_text
+from attribution.extraction.conditions import Above, Below, Blank, Condition, Equal, Increase, Span, find
 from attribution.extraction.series import Series, merge
 
 SECOND = 1_000_000
@@ -181,22 +181,6 @@ def test_a_condition_that_cannot_be_meant_is_refused() -> None:
     for build in (lambda: Increase(0), lambda: Increase(math.nan), *levels, lambda: Blank(-1)):
         with pytest.raises(ValueError, match="must"):
             build()
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        (3.0, "3"),
-        (0.1 + 0.2, "0.3"),
-        (-0.0, "0"),
-        (1e20, "1e+20"),
-        (math.inf, "+Inf"),
-        (-math.inf, "-Inf"),
-        (73.2, "73.2"),
-    ],
-)
-def test_numbers_are_shown_without_noise(number: float, text: str) -> None:
-    assert number_text(number) == text
 
 
 _VALUES = st.lists(st.none() | st.sampled_from([0.0, 1.0, 2.0, 3.5, 90.0, 91.0, math.inf]), max_size=40)

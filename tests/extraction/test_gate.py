@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from attribution.extraction import gate
 from attribution.extraction.gate import Cut, Hit, HyperscanGate, Re2Gate, build_gate, cuts_of, finds_itself, no_cache
 
+from tests.examples import examples
+
 LETTERS = b"aAbB .\xc3\xa9"
 texts = st.lists(st.sampled_from(LETTERS), min_size=1, max_size=5).map(bytes)
 
@@ -38,7 +40,7 @@ def by_end(hits: list[Hit]) -> list[Hit]:
     return sorted(hits, key=lambda hit: (hit[1], hit[0]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(cut_sets(), st.lists(st.sampled_from(LETTERS), max_size=60).map(bytes))
 def test_both_gates_find_what_a_naive_search_finds(cuts: tuple[Cut, ...], data: bytes) -> None:
     expected = naive(cuts, data)

@@ -12,6 +12,7 @@ from attribution.extraction import windows
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.ruleset import RuleSet, RuleSets
 
+from tests.examples import examples
 from tests.extraction.reference import Reference, found_by
 from tests.extraction.texts import body_of, given_lines, random_lines
 from tests.extraction.toys import CONTEXT, KEY, TOYS, scan
@@ -57,7 +58,7 @@ def assert_same(body: bytes, rules: RuleSet, key: StreamKey) -> int:
     return expected.total()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(TOY_PREFIXES), st.sampled_from(TOY_LINES)), max_size=40), st.integers(8, 200))
 def test_toy_lines(lines: list[tuple[str, str]], chunk: int) -> None:
     """Lines of the toy rules in any order, in windows of a few lines each."""
@@ -67,7 +68,7 @@ def test_toy_lines(lines: list[tuple[str, str]], chunk: int) -> None:
         assert_same(body_of([a + b for a, b in lines]), TOYS, KEY)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes(body: bytes) -> None:
     """But the vertical tab, which is white space to `re` and not to RE2."""
@@ -75,7 +76,7 @@ def test_any_bytes(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("chunk", CHUNKS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)])
 def test_random_logs_of_the_shipped_rules(
     shipped: RuleSets, seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

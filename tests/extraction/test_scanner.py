@@ -23,6 +23,7 @@ from attribution.extraction.lines import Line, peel
 from attribution.extraction.scanner import scan_stream
 from attribution.rules.api import Finding, Match
 
+from tests.examples import examples
 from tests.extraction.toys import CONTEXT, KEY, RULES, TOYS, catalog_of, extractor, rules_of, scan
 
 NOISE = "step 12 loss 2.1 grad norm 0.7\n"
@@ -113,7 +114,7 @@ SAID = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(SAID, st.integers(1, 5))
 def test_ids_do_not_depend_on_benign_lines_or_times(said: list[str], noise: int) -> None:
     plain = scan("".join(f"{line}\n" for line in said))

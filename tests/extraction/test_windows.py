@@ -16,6 +16,8 @@ from attribution.bundle.compression import DamagedStream, open_plain
 from attribution.extraction import windows as module
 from attribution.extraction.windows import MAX_PIECES, Tally, clean, joined, windows
 
+from tests.examples import examples
+
 BREAKS = [b"\n", b"\n", b"\r", b"\r\n"]
 REMOVED = [b"\0", b"\x1b[31m", b"\x1b", b"\x1b]0;t\x07", b"\x1b]x\ry\x07"]
 WIDE = [b"\xc3\xa9", b"\xe2\x82\xac", b"\xf0\x9f\x98\x80", b"\xef\xbf\xbd"]
@@ -64,7 +66,7 @@ def lines_of(text: bytes) -> Iterator[tuple[int, int, bytes]]:
         start, number = match.end(), number + match[0].count(b"\n")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(bodies, st.integers(64, 400), st.integers(0, 5), st.sampled_from([(0, 0), (1000, 7)]))
 def test_fresh_parts_join_to_the_cleaned_text(body: bytes, spare: int, seed: int, place: tuple[int, int]) -> None:
     text = decoded(body)
@@ -79,7 +81,7 @@ def test_fresh_parts_join_to_the_cleaned_text(body: bytes, spare: int, seed: int
     assert (tally.long_lines, tally.damage) == (0, None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(bodies, st.integers(1, 30))
 def test_bytes_are_decoded_as_if_read_at_once(body: bytes, chunk: int) -> None:
     """Also where a read ends within a character, or a line is cut into pieces."""

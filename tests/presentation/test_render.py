@@ -20,6 +20,7 @@ from attribution.contracts.vocabulary import DeviceKind, Role, Source, Status, S
 from attribution.presentation import markdown, text
 from attribution.presentation.columns import width
 
+from tests.examples import examples
 from tests.presentation import builders
 from tests.work import calls
 
@@ -195,7 +196,11 @@ def diagnoses(draw: st.DrawFn) -> Diagnosis:
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(diagnoses(), st.integers(60, 160), st.booleans())
 def test_no_text_breaks_the_columns(diagnosis: Diagnosis, columns: int, verbose: bool) -> None:
     shown = text.render(diagnosis, width=columns, verbose=verbose)
@@ -203,7 +208,11 @@ def test_no_text_breaks_the_columns(diagnosis: Diagnosis, columns: int, verbose:
     assert all(width(line) <= columns for line in shown.split("\n"))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(diagnoses())
 def test_no_text_is_read_as_markup(diagnosis: Diagnosis) -> None:
     shown = markdown.render(diagnosis)

@@ -1,5 +1,6 @@
 """Every value of a closed vocabulary has words, and the small forms read well."""
 
+import math
 from datetime import UTC, datetime, timedelta, timezone
 from enum import StrEnum
 
@@ -101,3 +102,19 @@ def test_only_plain_words_get_a_capital() -> None:
     assert words.sentence("a full file system") == "A full file system"
     assert words.sentence("vLLM stopped") == "vLLM stopped"
     assert words.sentence("nvidia-smi hangs") == "nvidia-smi hangs"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (3.0, "3"),
+        (0.1 + 0.2, "0.3"),
+        (-0.0, "0"),
+        (1e20, "1e+20"),
+        (math.inf, "+Inf"),
+        (-math.inf, "-Inf"),
+        (73.2, "73.2"),
+    ],
+)
+def test_numbers_are_shown_without_noise(number: float, text: str) -> None:
+    assert words.decimal(number) == text

@@ -20,6 +20,7 @@ from attribution.diagnosis.engine import diagnose
 from attribution.extraction.ruleset import RuleSets
 
 from tests.conftest import SAMPLES
+from tests.examples import examples
 
 START = datetime(2026, 5, 4, 3, 0, tzinfo=UTC)
 
@@ -118,7 +119,7 @@ def answer(parts: Sequence[Observation], rules: RuleSets, workers: int = 1) -> b
     return diagnose(evidence, rules, workers=workers).to_json()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     attempt=attempts(),
     marks=st.lists(st.integers(0, 4000), max_size=12),
@@ -151,7 +152,7 @@ def test_shifting_all_times_shifts_only_times(shipped: RuleSets, attempt: list[t
     assert answers[0] == answers[1]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(attempt=attempts(), seed=st.integers(0, 2**32))
 def test_benign_lines_change_only_places_and_counts(
     shipped: RuleSets, attempt: list[tuple[Stream, str]], seed: int
@@ -164,7 +165,7 @@ def test_benign_lines_change_only_places_and_counts(
     assert answers[0] == answers[1]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(attempt=attempts(), skew=st.floats(-1.9, 1.9))
 def test_a_clock_within_the_doubt_turns_no_definite_answer_into_another(
     shipped: RuleSets, attempt: list[tuple[Stream, str]], skew: float

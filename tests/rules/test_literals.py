@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from attribution.rules.literals import ignores_case, implies
 from attribution.rules.patterns import compile_pattern
 
+from tests.examples import examples
 from tests.work import calls
 
 MAX_CALLS = 100_000
@@ -118,7 +119,7 @@ def patterns(draw: st.DrawFn) -> str:
     return shape.format(middle, middle)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data(), patterns(), st.lists(st.text("abx.c ", min_size=1, max_size=3), min_size=1, max_size=4))
 def test_a_proof_is_never_wrong(data: st.DataObject, pattern: str, literals: list[str]) -> None:
     """Whatever the pattern matches holds a literal, if the proof says so."""

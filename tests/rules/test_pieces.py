@@ -1,5 +1,6 @@
 """A pattern is cut at its pieces, each cut leaves the rest as written, and is loose or narrow as it says."""
 
+import pytest
 import re2
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +59,7 @@ def test_an_ending_that_must_be_there_goes() -> None:
         assert of(pattern, "ending") == []
 
 
+@pytest.mark.slow
 def test_every_cut_of_a_shipped_pattern_is_a_pattern() -> None:
     for rule in load_rules().catalog.extractors:
         for pattern in rule.patterns:

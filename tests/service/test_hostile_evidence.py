@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from attribution.contracts.vocabulary import Format, Scheduler, Source, Status
 from attribution.extraction.ruleset import RuleSets
 
+from tests.examples import examples
 from tests.property.test_determinism import APP_LINES, KERNEL_LINES
 from tests.service.helpers import JSON, Desk, serving
 
@@ -106,7 +107,10 @@ def desk(shipped: RuleSets, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.mark.slow
 @settings(
-    max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(120),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(context=CONTEXTS, observations=st.lists(OBSERVATIONS, max_size=5))
 def test_valid_evidence_is_always_answered(
@@ -127,7 +131,12 @@ def test_valid_evidence_is_always_answered(
     desk.http.delete(path)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     parts=st.lists(
         st.tuples(st.sampled_from([*Source, "SYSLOG", "metrics", "x"]), st.sampled_from([*Format, "x"]), BODIES),

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 
 from attribution.configuration.tokens import load_tokens
 from attribution.contracts.errors import ConfigurationError
+from attribution.service.watch import _is_local
 
 from tests.service.helpers import CONTEXT, Desk, problem, serving, syslog
 
@@ -106,6 +108,17 @@ def test_metrics_may_be_open_to_the_same_machine(shipped, tmp_path: Path) -> Non
     with serving(shipped, tmp_path, settings) as desk:
         assert desk.http.get("/metrics").status_code == 200
         problem(desk.http.get("/v2/catalog"), 401, "unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [("127.0.0.1", True), ("::1", True), ("::ffff:127.0.0.1", True), ("::ffff:10.0.0.1", False), ("10.0.0.1", False),
+     ("testclient", False), (None, False)],
+)  # fmt: skip
+def test_who_asks_from_the_same_machine(host: str | None, is_local: bool) -> None:
+    """A socket that takes both kinds of addresses tells loopback as one mapped into the other kind."""
+    scope = {"type": "http", "headers": [], "client": None if host is None else (host, 40000)}
+    assert _is_local(Request(scope)) is is_local
 
 
 def test_without_tokens_a_page_of_another_site_is_refused(desk: Desk) -> None:

@@ -50,8 +50,8 @@ def test_what_has_waited_longest_is_taken_first_and_nothing_before_it_is_ready(s
     assert backlog.claim(at(9), LEASE) is None
     assert backlog.oldest_ready(at(9)) is None
     claim = taken(backlog, 40)
-    assert (claim.label, claim.origin, claim.document) == ("soon, attempt 1", "where soon is", b"soon")
-    assert taken(backlog, 40).label == "late, attempt 1"
+    assert (claim.workload_id, claim.origin, claim.document) == ("soon", "where soon is", b"soon")
+    assert taken(backlog, 40).workload_id == "late"
     assert backlog.claim(at(40), LEASE) is None
     assert backlog.oldest_ready(at(41)) == at(10)
     assert backlog.counts(at(41))["working"] == 2
@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_given_up(store: Store) -> None:
         )
     with pytest.raises(StoreDamaged):
         backlog.claim(at(1), LEASE)
-    assert taken(backlog, 1).label == "b, attempt 1"
+    assert taken(backlog, 1).workload_id == "b"
     assert [one.label for one in backlog.given_up(5)] == ["a, attempt 1"]
 
 
@@ -115,7 +115,7 @@ def test_a_lease_that_is_renewed_is_kept(store: Store) -> None:
     backlog.note([sighting("a"), sighting("b")], NOW)
     first, second = taken(backlog), taken(backlog)
     assert backlog.renew([first.lease, "nobody's"], at(50), LEASE) == {first.lease}
-    assert taken(backlog, 100).label == second.label
+    assert taken(backlog, 100).workload_id == second.workload_id
     assert backlog.claim(at(109), LEASE) is None
     assert backlog.release(first, at(109))
     assert backlog.renew([first.lease], at(109), LEASE) == set()
@@ -140,11 +140,11 @@ def test_what_is_done_and_not_seen_any_more_is_forgotten(store: Store) -> None:
     backlog, outbox = Backlog(store), Outbox(store)
     backlog.note([sighting(name) for name in ("done", "open", "seen", "waits")], NOW)
     for claim in [taken(backlog) for _ in range(4)]:
-        if claim.label.startswith("waits"):
+        if claim.workload_id.startswith("waits"):
             backlog.release(claim, at(0))
             continue
-        body = result(claim.label).model_dump_json().encode()
-        assert backlog.complete(claim, body, ["sink"] if claim.label.startswith("open") else [], [], at(1))
+        body = result(claim.workload_id).model_dump_json().encode()
+        assert backlog.complete(claim, body, ["sink"] if claim.workload_id.startswith("open") else [], [], at(1))
     day = 86400.0
     assert backlog.note([sighting("seen")], at(day)) == ["known"]
     assert backlog.prune(at(day / 2)) == 1
@@ -167,7 +167,7 @@ def test_many_workers_share_the_attempts(store: Store, store_url: str) -> None:
         while (claim := backlog.claim(NOW, LEASE)) is not None:
             assert backlog.complete(claim, b"{}", [], [], NOW)
             with lock:
-                ended.append(claim.label)
+                ended.append(claim.workload_id)
         own.close()
 
     threads = [threading.Thread(target=work) for _ in range(6)]

@@ -19,6 +19,7 @@ from attribution.store.faults import StoreUnavailable
 from attribution.store.schema import metadata
 
 from tests.postgres import PASSWORD, URL_PASSWORD, PostgresServer
+from tests.store.revisions import at_revision
 
 
 def refusal(url: str, **more: Any) -> str:
@@ -121,11 +122,7 @@ def test_an_empty_file_or_database_has_no_tables_to_read(store_url: str, tmp_pat
 
 
 def test_an_older_revision_is_brought_up_by_who_writes(store: Store, store_url: str) -> None:
-    with store.write() as connection:
-        for table in reversed(metadata.sorted_tables):
-            if table.name.startswith("watch_"):
-                table.drop(connection)
-        connection.execute(text("UPDATE alembic_version SET version_num = 'r0001'"))
+    at_revision(store, "r0001")
     assert "was last written by an older version" in refusal(store_url, read_only=True)
     open_store(store_url).close()
     with store.read() as connection:

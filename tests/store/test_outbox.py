@@ -50,7 +50,7 @@ def kept(store: Store) -> int:
 def test_each_sink_has_its_own_and_the_last_clears_the_result(store: Store) -> None:
     told, outbox = completed(store, "one", "two"), Outbox(store)
     first, second = taken(outbox, "one"), taken(outbox, "two")
-    assert (first.result, first.label, first.made_at) == (told, "job-7, attempt 1", NOW)
+    assert (first.result, first.workload_id, first.attempt, first.made_at) == (told, "job-7", 1, NOW)
     assert outbox.claim(["one", "two"], NOW, LEASE) is None
     assert outbox.claim(["three"], NOW, LEASE) is None
     assert outbox.done(first, NOW)

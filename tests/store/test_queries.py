@@ -12,19 +12,9 @@ from attribution.contracts.context import Node
 from attribution.contracts.errors import ConfigurationError
 from attribution.contracts.vocabulary import SubDomain, TerminalState
 from attribution.store.database import Store
-from attribution.store.queries import (
-    ALL_TENANTS,
-    FACETS,
-    Counted,
-    NodeRole,
-    Order,
-    PageRequest,
-    ResultFilters,
-    count_results,
-    facet,
-    list_results,
-)
+from attribution.store.queries import ALL_TENANTS, NodeRole, Order, PageRequest, ResultFilters, list_results
 from attribution.store.results import write_result
+from attribution.store.survey import FACETS, Counted, count_results, facet
 
 from tests.store.results import NOW, cause, result
 

@@ -16,9 +16,11 @@ from attribution.contracts.vocabulary import DeviceKind, Role, Source, Status, S
 from attribution.store import schema
 from attribution.store.database import Store
 from attribution.store.faults import StoreDamaged
-from attribution.store.queries import ALL_TENANTS, count_results, get_result, get_row, list_results
+from attribution.store.queries import ALL_TENANTS, get_result, get_row, list_results
 from attribution.store.results import write_result
+from attribution.store.survey import count_results
 
+from tests.examples import examples
 from tests.store.results import NOW, RESULTS, cause, result
 
 
@@ -37,7 +39,9 @@ def counts(store: Store) -> dict[str, int]:
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(written=RESULTS)
 def test_a_result_reads_back_equal(store: Store, written: AttributionBlueprintResult) -> None:

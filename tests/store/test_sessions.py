@@ -25,12 +25,16 @@ from attribution.store.schema import observations as table
 from attribution.store.schema import sessions as schema_sessions
 from attribution.store.sessions import Session, SessionGone, SessionLimits, Sessions, is_id
 
+from tests.examples import examples
+
 NOW = datetime(2026, 5, 4, 3, 6, 58, 112345, tzinfo=UTC)
 DAY = 86_400.0
 LIMITS = SessionLimits(observations=200_000, bytes=8 << 30, observation_bytes=256 << 20)
 JOBS = count()
 ON_ONE_STORE = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
@@ -416,7 +420,7 @@ PIECES = st.lists(
 
 
 @pytest.mark.slow
-@settings(ON_ONE_STORE, max_examples=80)
+@settings(ON_ONE_STORE, max_examples=examples(80))
 @given(items=PIECES, cut=st.integers(0, 8))
 def test_the_engine_finds_no_contradiction_in_what_was_accepted(
     sessions: Sessions, items: Sequence[Observation], cut: int
@@ -429,7 +433,7 @@ def test_the_engine_finds_no_contradiction_in_what_was_accepted(
 
 
 @pytest.mark.slow
-@settings(ON_ONE_STORE, max_examples=80)
+@settings(ON_ONE_STORE, max_examples=examples(80))
 @given(pair=st.tuples(*[PIECES.filter(bool).map(lambda items: items[0])] * 2))
 def test_two_contradict_each_other_or_do_not(sessions: Sessions, pair: tuple[Observation, Observation]) -> None:
     one, other = opened(sessions), opened(sessions)

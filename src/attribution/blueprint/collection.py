@@ -8,6 +8,7 @@ from typing import Any
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import DEADLINE, Collected, Collector
+from attribution.blueprint.connectors.foreign import one_line
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.ledger import Item
 from attribution.contracts.observation import Observation
@@ -90,7 +91,7 @@ def _work(
                 if not put(Item(name, got.observation, got.retries)):
                     return
         except Exception as error:  # a connector that fails never stops the run
-            put(Ended(name, " ".join(str(error).split()) or type(error).__name__))
+            put(Ended(name, one_line(error)))
         else:
             put(Ended(name))
 

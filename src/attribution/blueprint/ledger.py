@@ -1,6 +1,7 @@
 """The ledger counts what each connector delivered of each source and node, and what became of it at the Service."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from attribution.blueprint.connectors.base import DEADLINE
@@ -11,6 +12,7 @@ from attribution.contracts.result import ConnectorReport
 from attribution.contracts.vocabulary import Source, Status
 
 _SHOWN_REASONS = 3
+_TRIES = re.compile(r"\b(1 try|\d+ tries)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def _report(
     connector: str, source: Source, node: str | None, row: _Row, coverage: Iterable[CoverageLine]
 ) -> ConnectorReport:
     own = [line for line in coverage if (line.rank, line.stream) in row.streams]
-    reasons = list(row.reasons)
+    reasons = list(_folded(row.reasons))
     reasons += [f"{_observations(count)} rejected: {reason}" for reason, count in row.refusals.items()]
     reasons += [f"{_observations(count)} lost: {reason}" for reason, count in row.losses.items()]
     shown = sorted(reasons)[:_SHOWN_REASONS]
@@ -165,6 +167,15 @@ def _report(
         duplicate=row.duplicate,
         rejected=row.rejected,
     )
+
+
+def _folded(reasons: Iterable[str]) -> Iterator[str]:
+    """The reasons, of those that differ only in how often something was tried the first."""
+    seen: set[str] = set()
+    for reason in reasons:
+        if (told := _TRIES.sub("", reason)) not in seen:
+            seen.add(told)
+            yield reason
 
 
 def _observations(count: int) -> str:

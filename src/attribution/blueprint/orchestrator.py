@@ -12,6 +12,7 @@ from typing import Any
 from attribution.blueprint.attempt import Attempt, Found, Query, Unusable, asked_window
 from attribution.blueprint.collection import Collectors, Ended, collect
 from attribution.blueprint.connectors.base import DEADLINE, Connector, ConnectorError, ContextConnector, Sink
+from attribution.blueprint.connectors.foreign import one_line
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.delivery import Deliverer
 from attribution.blueprint.ledger import Item, Ledger
@@ -180,7 +181,7 @@ class Orchestrator:
             except ConnectorError as error:
                 yield Unusable(name, str(error))
             except Exception as error:  # a connector that fails never stops the run
-                yield Unusable(name, f"failed: {_words(error)}")
+                yield Unusable(name, f"failed: {one_line(error)}")
 
     def enriched(self, attempt: Attempt) -> Attempt:
         """The attempt with the cluster and tenant of the settings, where its context does not say them."""
@@ -305,7 +306,7 @@ class Orchestrator:
         except ServiceError as error:
             self._failed(attempt, Failed.UNAVAILABLE, str(error), summary)
         except Exception as error:  # one attempt that breaks something does not stop the others
-            self._failed(attempt, Failed.INTERNAL, f"internal error: {_words(error)}", summary)
+            self._failed(attempt, Failed.INTERNAL, f"internal error: {one_line(error)}", summary)
         else:
             summary.diagnosed += 1
             taken = [self._write(name, sink, attempt, result, summary) for name, sink in self._parts.sinks.items()]
@@ -327,7 +328,7 @@ class Orchestrator:
             raise
         except Exception as error:  # a sink that fails keeps nothing from the others
             summary.failures.append(Failed.UNAVAILABLE)
-            self._tell(f"{attempt.label}: {name} did not take the result: {_words(error)}")
+            self._tell(f"{attempt.label}: {name} did not take the result: {one_line(error)}")
             return False
         return True
 
@@ -379,7 +380,3 @@ def _sending_secs(deadline: Deadline) -> float | None:
     """How long a submission may take: half of what is left must stay for the diagnosis."""
     left = deadline.left_secs()
     return None if left is None else left / 2
-
-
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

@@ -13,7 +13,7 @@ from attribution.blueprint.watching.settings import WatchSettings
 from attribution.client.client import BatchLimits
 from attribution.client.retry import Retries
 from attribution.configuration.layers import Origins, load
-from attribution.configuration.secrets import Secret
+from attribution.configuration.secrets import Address, Secret
 from attribution.contracts.base import Strict
 from attribution.contracts.errors import ConfigurationError, Problem
 
@@ -21,7 +21,7 @@ from attribution.contracts.errors import ConfigurationError, Problem
 class Endpoint(Strict):
     """Which Service is asked, and how patiently."""
 
-    url: str | None = Field(
+    url: Address | None = Field(
         default=None,
         description="address of the Attribution Service; without one, it runs within this process",
     )

@@ -16,7 +16,7 @@ from attribution.bundle.evidence import Evidence, EvidenceStream, Segment, Strea
 from attribution.bundle.faults import CHECK_PERMISSIONS, TAKE_A_LOG, must_exist, problem, reason
 from attribution.bundle.listing import Listing
 from attribution.bundle.names import FileName, NodeNames, looks_like_host, names_host, parse_name
-from attribution.bundle.walk import METRICS, SOURCE_FOLDERS, Found, printable, walk
+from attribution.bundle.walk import METRICS, README, SOURCE_FOLDERS, Found, printable, walk
 from attribution.contracts import documents
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.errors import ConfigurationError, Place, Problem
@@ -245,7 +245,7 @@ def _read_file(path: Path, given: Path | ExecutionContext | None) -> Evidence:
 def _read_folder(root: Path, shown: Path, given: Path | ExecutionContext | None, notes: Sequence[Note]) -> Evidence:
     context, reserved = load_context(root, shown, given)
     listed = _load_listing(root, shown)
-    found = list(walk(root, reserved | {listing.FILE_NAME}))
+    found = list(walk(root, reserved | {listing.FILE_NAME, README}))
     if len(found) == 1 and found[0].error and found[0].path == root:
         raise problem(shown, "B003", f"cannot be read: {found[0].error}", "check its permissions")
     evidence = _evidence(context, found, listed, notes)

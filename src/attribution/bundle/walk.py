@@ -13,6 +13,9 @@ METRICS = "metrics"
 SOURCE_FOLDERS = frozenset({*(source.value for source in Source), METRICS})
 """Folder names that say what lies in them. `metrics` holds both kinds."""
 
+README = "README"
+"""A file of this name at the root of a bundle tells people about it; it is no part of the evidence."""
+
 _NOT_EVIDENCE_FOLDERS = frozenset({"__pycache__", "node_modules"})
 _NOT_EVIDENCE_NAMES = frozenset(
     {"readme", "license", "licence", "notice", "changelog", "makefile", "dockerfile", "requirements.txt", "thumbs.db"}

@@ -36,7 +36,7 @@ def write_bundle(evidence: Evidence, folder: Path, *, compress: bool = False) ->
     _write_yaml(folder / CONTEXT_NAMES[0], evidence.context)
     taken: set[str] = set()
     streams = [_write_stream(stream, folder, compress, taken) for stream in evidence.streams]
-    with open_bundle(folder) as back:
+    with open_bundle(folder, evidence.context) as back:
         inferred = {_told(stream): stream for stream in back.streams}
     listed = [item for item in streams if _listed(item) not in inferred]
     if listed:
@@ -154,7 +154,10 @@ def _writing(folder: Path, name: str) -> Iterator[IO[bytes]]:
             yield file
 
 
-class _Dumper(yaml.SafeDumper):
+_SafeDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _Dumper(_SafeDumper):  # type: ignore[misc]
     """Writes each value where it stands: documents with anchors are refused when they are read."""
 
     def ignore_aliases(self, data: Any) -> bool:

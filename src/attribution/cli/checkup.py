@@ -4,7 +4,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,18 +18,19 @@ from sqlalchemy import delete, false
 
 from attribution.blueprint.connectors.base import Connector, ConnectorError
 from attribution.blueprint.connectors.context.ad_hoc import AdHoc
+from attribution.blueprint.connectors.foreign import one_line
 from attribution.blueprint.connectors.registry import Registry
 from attribution.blueprint.orchestrator import Parts
 from attribution.blueprint.settings import BlueprintSettings, Endpoint
 from attribution.client.client import AttributionClient
 from attribution.client.errors import ServiceError, ServiceProblem
 from attribution.client.retry import NO_RETRIES
-from attribution.configuration.secrets import without_password
+from attribution.configuration.secrets import without_secrets
 from attribution.contracts.errors import AttributionError, ConfigurationError
 from attribution.store.address import SqliteAddress, address
 from attribution.store.backlog import Backlog
 from attribution.store.database import Store, open_store
-from attribution.store.outbox import DeliveryState, Outbox
+from attribution.store.outbox import DeliveryState, Outbox, Undone
 from attribution.store.schema import watch_memory
 
 _SETTINGS = "see the settings of `{}`: attribution run --show-config"
@@ -89,11 +90,7 @@ def _looked(check: Check) -> Sequence[Finding]:
             for problem in error.problems
         ]
     except Exception as error:  # whatever a connector of somebody else raises
-        return [Finding(check.what, Health.BROKEN, _words(error), check.remedy)]
-
-
-def _words(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+        return [Finding(check.what, Health.BROKEN, one_line(error), check.remedy)]
 
 
 # --- connectors -------------------------------------------------------------------------------------------------------
@@ -124,7 +121,7 @@ def _connector(place: str, connector: Connector[Any]) -> Finding:
         return Finding(place, Health.OK, connector.check())
     except ConnectorError as error:
         remedy = _SETTINGS.format(place)
-        return Finding(place, Health.BROKEN, _words(error), remedy)
+        return Finding(place, Health.BROKEN, one_line(error), remedy)
 
 
 def _program(what: str, program: str) -> Finding:
@@ -159,19 +156,19 @@ def service_checks(settings: BlueprintSettings) -> Iterator[Check]:
 
 def _service(endpoint: Endpoint, remedy: str) -> Finding:
     assert endpoint.url is not None
-    shown = without_password(endpoint.url)
+    shown = without_secrets(endpoint.url)
     token = endpoint.token.get_secret_value() if endpoint.token else None
     try:
         with AttributionClient(endpoint.url, token, timeout_secs=endpoint.timeout_secs, retries=NO_RETRIES) as client:
             plan = client.plan(NO_RETRIES)
     except ServiceProblem as problem:
         if problem.status not in {401, 403}:
-            return Finding("service", Health.BROKEN, _words(problem), "look at the log of the Service")
+            return Finding("service", Health.BROKEN, one_line(problem), "look at the log of the Service")
         remedy = "set service.token_file to a file with a token of the Service's tokens file"
         text = "refuses the token" if token else "asks for a token, and none is set"
         return Finding("service", Health.BROKEN, f"{shown} {text}", remedy)
     except ServiceError as error:
-        return Finding("service", Health.BROKEN, _words(error), remedy)
+        return Finding("service", Health.BROKEN, one_line(error), remedy)
     text = f"answers at {shown}, with rules for {len(plan.sources)} sources (catalog {plan.catalog_digest[:12]})"
     return Finding("service", Health.OK, text)
 
@@ -201,12 +198,12 @@ def _clock(endpoint: Endpoint) -> Finding:
 # --- the store --------------------------------------------------------------------------------------------------------
 
 
-def store_check(url: str) -> Check:
+def store_check(url: str, sinks: Collection[str]) -> Check:
     """Whether the store of `--watch` can be used, and what it remembers that did not go well."""
-    return Check("store", lambda: _store(url), "see watch.store, or the database that it names")
+    return Check("store", lambda: _store(url, sinks), "see watch.store, or the database that it names")
 
 
-def _store(url: str) -> list[Finding]:
+def _store(url: str, sinks: Collection[str]) -> list[Finding]:
     where = address(url)
     if isinstance(where, SqliteAddress) and not where.path.exists():
         return [_not_made(where)]
@@ -222,7 +219,7 @@ def _store(url: str) -> list[Finding]:
     with closing(open_store(url)) as store:
         with store.write() as connection:
             connection.execute(delete(watch_memory).where(false()))
-        return [Finding("store", Health.OK, f"{store.place} can be read and written"), *_remembered(store)]
+        return [Finding("store", Health.OK, f"{store.place} can be read and written"), *_remembered(store, sinks)]
 
 
 def _not_made(where: SqliteAddress) -> Finding:
@@ -233,7 +230,7 @@ def _not_made(where: SqliteAddress) -> Finding:
     return Finding("store", Health.BROKEN, f"{where.shown} cannot be made: {folder} may not be written", remedy)
 
 
-def _remembered(store: Store) -> Iterator[Finding]:
+def _remembered(store: Store, sinks: Collection[str]) -> Iterator[Finding]:
     """What was given up, what no sink took, and what still waits."""
     counts = Backlog(store).counts(datetime.now(UTC))
     waiting = counts["waiting"] + counts["working"]
@@ -242,8 +239,26 @@ def _remembered(store: Store) -> Iterator[Finding]:
         text = f"{counts['given_up']:,} given up, the last of them {one.label} ({one.origin}): {one.reason}"
         remedy = "once that is mended, diagnose it by hand: attribution run --job ID"
         yield Finding("attempts", Health.WARNING, text, remedy)
-    sinks = Outbox(store).counts()
-    failed = sum(count for (_, state), count in sinks.items() if state is DeliveryState.FAILED)
+    for undone in Outbox(store).undone():
+        yield _undone(undone, undone.sink in sinks)
     for late in Outbox(store).failed(1):
-        text = f"{failed:,} not taken by a sink, the last of them {late.label} for {late.sink}: {late.reason}"
-        yield Finding("deliveries", Health.WARNING, text, "the results are kept in the store")
+        text = f"the last that failed is that of {late.label} for {late.sink}: {late.reason}"
+        remedy = "the result is kept in the store; once the sink takes it: attribution run --job ID"
+        yield Finding("deliveries", Health.WARNING, text, remedy)
+
+
+def _undone(undone: Undone, is_configured: bool) -> Finding:
+    """Results that a sink has not taken, and what to do about it."""
+    results = "1 result" if undone.count == 1 else f"{undone.count:,} results"
+    since = f"{undone.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if undone.state is DeliveryState.FAILED:
+        text = f"{results} failed for good since {since}: {undone.reason or 'no reason given'}"
+        return Finding(f"sink {undone.sink}", Health.WARNING, text, "see `deliveries`")
+    if not is_configured:
+        remedy = f"configure `sinks.{undone.sink}` again, and they are offered to it"
+        return Finding(f"sink {undone.sink}", Health.WARNING, f"{results} wait for it since {since}", remedy)
+    if undone.reason is None:
+        return Finding(f"sink {undone.sink}", Health.OK, f"{results} wait to be offered, the oldest since {since}")
+    text = f"{results} not taken yet, the oldest since {since}; the last answer: {undone.reason}"
+    remedy = f"put right what it says; they are offered again by `attribution run --watch` (see `sinks.{undone.sink}`)"
+    return Finding(f"sink {undone.sink}", Health.WARNING, text, remedy)

@@ -6,26 +6,17 @@ from collections.abc import Iterable, Iterator
 
 from attribution.cli import explain_codes
 from attribution.cli.catalog import add_rules_flag, load_rules
-from attribution.cli.explain_rule import rule_page
-from attribution.cli.manual import entries, paragraph, some
+from attribution.cli.families import shown_file
+from attribution.cli.manual import entries, manual, paragraph
 from attribution.contracts.error_codes import CODES, FAMILIES
 from attribution.contracts.errors import ConfigurationError, Place, Problem, nearest
-from attribution.contracts.vocabulary import DeviceKind, SubDomain, domain_of
+from attribution.contracts.vocabulary import SubDomain, domain_of
 from attribution.events.symptom import SymptomType
 from attribution.presentation.columns import clip, visible
-from attribution.rules.model import Catalog, Relation
+from attribution.presentation.manual import rule_manual, some, symptom_manual
+from attribution.rules.model import Catalog, Relation, Rule
+from attribution.rules.snapshot import rule_description, snapshot, symptom_description
 
-_DEVICES = {
-    DeviceKind.GPU: "a GPU",
-    DeviceKind.NVLINK: "an NVLink",
-    DeviceKind.NVSWITCH: "an NVSwitch",
-    DeviceKind.NIC: "a network adapter",
-    DeviceKind.SWITCH_PORT: "a switch port",
-    DeviceKind.DISK: "a disk",
-    DeviceKind.CPU: "a processor",
-    DeviceKind.DIMM: "a memory module",
-    DeviceKind.FILESYSTEM: "a file system",
-}
 _LIST = "see: attribution rules list"
 _MAX_WORD = 64
 """Columns of an unknown word that are told again; no longer one is near to a known one."""
@@ -53,6 +44,8 @@ def page(catalog: Catalog, word: str) -> Iterator[str]:
     tag = next((tag for tag in catalog.tag_meanings if tag.lower() == word.lower().removeprefix("tag:")), None)
     if rule is not None:
         yield from rule_page(catalog, rule)
+        yield ""
+        yield f"Written in {shown_file(rule.info.place)}"
         yield from paragraph("See also", explain_codes.code_behind(rule.info.id))
     elif symptom is not None:
         yield from symptom_page(catalog, symptom)
@@ -82,38 +75,21 @@ def _unknown(message: str, remedy: str) -> ConfigurationError:
     return ConfigurationError([Problem(Place("explain"), "C003", message, remedy)])
 
 
-# --- symptoms ---------------------------------------------------------------------------------------------------------
+def rule_page(catalog: Catalog, rule: Rule) -> Iterator[str]:
+    """The lines of a rule's manual."""
+    yield from manual(rule_manual(snapshot(catalog), rule_description(rule)))
 
 
 def symptom_page(catalog: Catalog, symptom: SymptomType) -> Iterator[str]:
-    """The registry entry of a symptom, who emits it, and what it explains."""
-    place = f", {symptom.sub_domain.value}" if symptom.sub_domain else ""
-    yield f"{symptom.name}  (symptom, {symptom.role.value}{place})"
-    yield from paragraph("", symptom.meaning)
-    yield from paragraph("Next step", ", ".join(action.value for action in symptom.actions))
-    yield from paragraph("Ends a job", _ending(symptom))
-    if symptom.device or symptom.node_scoped:
-        device = _DEVICES[symptom.device] if symptom.device else "a node"
-        avoid = "; its node is one to avoid" if symptom.node_scoped else ""
-        yield from paragraph("About", device + avoid)
-    yield from entries("Tags", ((tag, catalog.tag_meanings.get(tag, "")) for tag in symptom.tags))
-    yield from entries("Emitted by", ((rule.info.id, rule.info.summary) for rule in catalog.emitters(symptom.name)))
-    causes = [r for r in catalog.relations if _names(catalog, symptom.name, r.effects)]
-    effects = [r for r in catalog.relations if _names(catalog, symptom.name, r.causes)]
-    yield from entries("Explained by", _relations(causes))
-    yield from entries("Explains", _relations(effects))
+    """The lines of a symptom's manual."""
+    yield from manual(symptom_manual(snapshot(catalog), symptom_description(symptom)))
 
 
-def _ending(symptom: SymptomType) -> str:
-    return symptom.ends_job + (f" ({symptom.terminal_state.value})" if symptom.terminal_state else "")
+# --- tags and sub_domains ---------------------------------------------------------------------------------------------
 
 
 def _relations(relations: Iterable[Relation]) -> Iterator[tuple[str, str]]:
     return ((relation.info.id, relation.info.summary) for relation in relations)
-
-
-def _names(catalog: Catalog, symptom: str, names: tuple[str, ...]) -> bool:
-    return any(symptom == name or symptom in catalog.tags.get(name.removeprefix("tag:"), ()) for name in names)
 
 
 def _tag(catalog: Catalog, tag: str) -> Iterator[str]:

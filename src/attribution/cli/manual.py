@@ -1,4 +1,4 @@
-"""How manual pages are set: paragraphs with a heading, and lists of names with what they mean."""
+"""How manual pages are set on a terminal: paragraphs with a heading, and lists of names with what they mean."""
 
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from attribution.contracts.errors import Problem
 from attribution.presentation.columns import visible
+from attribution.presentation.manual import Manual, Names, Paragraph
 
 WIDTH = 80
 
@@ -41,11 +42,17 @@ def shown(problem: Problem) -> str:
 _INNER_LINE = "\n    "
 
 
-def quoted(text: str) -> Iterator[str]:
-    """Lines as they stand, indented."""
-    yield from ("    " + line for line in text.strip().splitlines())
-
-
-def some(names: tuple[str, ...], shown: int = 12) -> str:
-    """Names in a row, the first ones and how many more."""
-    return ", ".join(names) if len(names) <= shown else ", ".join(names[:shown]) + f" and {len(names) - shown} more"
+def manual(told: Manual) -> Iterator[str]:
+    """A manual page: its title, then its sections with a blank line before each."""
+    yield told.title
+    for section in told.sections:
+        if isinstance(section, Paragraph):
+            yield from paragraph(section.heading, section.text)
+        elif isinstance(section, Names):
+            yield from entries(section.heading, section.rows)
+            if section.more:
+                yield f"  and {section.more} more"
+        else:
+            yield from ("", section.heading)
+            yield from (f"    {line}" for line in section.lines)
+            yield from (f"  {note}" for note in section.notes)

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import NoReturn
 
 from attribution.blueprint.attempt import Query
-from attribution.blueprint.connectors.base import ConnectorError, Kind
+from attribution.blueprint.connectors.base import Kind
 from attribution.blueprint.connectors.context.ad_hoc import AdHoc, AdHocSettings, describes_attempt
 from attribution.blueprint.connectors.registry import Registry, find_connectors
 from attribution.blueprint.connectors.sinks.stdout import Form, Stdout, StdoutSettings
@@ -23,9 +23,9 @@ from attribution.blueprint.hostlist import HostlistError, expand
 from attribution.blueprint.orchestrator import Failed, Orchestrator, Parts, Summary
 from attribution.blueprint.settings import BlueprintSettings, Endpoint, configured, load_settings, settings_model
 from attribution.cli import watch
+from attribution.cli.examination import examined, is_well, tell
 from attribution.cli.main import EXIT_EVIDENCE, EXIT_INTERNAL, EXIT_UNAVAILABLE
 from attribution.client.client import AttributionClient
-from attribution.client.errors import ServiceError
 from attribution.client.in_process import InProcess
 from attribution.configuration.flags import add_flags, given_flags
 from attribution.configuration.show import show
@@ -54,7 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder of your own rules, if no Service is named",
     )
     parser.add_argument("--show-config", action="store_true", help="print the settings in force, and stop")
-    parser.add_argument("--check", action="store_true", help="try the Service and every connector, and stop")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="look at everything that a run needs, as `attribution doctor` does, and stop",
+    )
     registry = find_connectors()
     add_flags(parser, settings_model(registry))
     parser.set_defaults(registry=registry)
@@ -78,17 +82,26 @@ def run(options: argparse.Namespace) -> int:
             [Problem(Place("--watch"), "P008", "takes all there is, not what is asked for", remedy)]
         )
     with closing(parts_of(settings, registry)) as parts:
-        if not options.check:  # a check tells of everything; a run begins nothing that it cannot finish
-            _require_attempts(parts, query)
-            parts.open()
+        if options.check:
+            return _checked(settings, parts, registry, options.rules)
+        _require_attempts(parts, query)
+        parts.open()  # a run begins nothing that it cannot finish
         with ExitStack() as stack:
             prepared = stack.enter_context(watch.prepared(settings, origins)) if options.watch else None
             client = stack.enter_context(_client(settings, options.rules))
-            if options.check:
-                return _check(client, parts)
             if prepared is not None:
                 return watch.run(prepared, client, parts, settings)
             return _run(client, parts, settings, query)
+
+
+def _checked(settings: BlueprintSettings, parts: Parts, registry: Registry, rules: list[Path]) -> int:
+    """Look at everything as `attribution doctor` does, and at the rules that were named."""
+    if rules:
+        with _client(settings, rules):
+            print(f"ok       the rules of {', '.join(visible(str(folder)) for folder in rules)} can be used")
+    findings = examined(settings, parts, registry)
+    tell(findings)
+    return 0 if is_well(findings) else EXIT_UNAVAILABLE
 
 
 def _run(client: AttributionClient, parts: Parts, settings: BlueprintSettings, query: Query) -> int:
@@ -234,21 +247,3 @@ def _in_process(rules: list[Path]) -> Iterator[InProcess]:
     ):
         app = build(ServiceSettings(rules=tuple(rules)), store)
         yield InProcess(app, app.router.lifespan_context(app))
-
-
-def _check(client: AttributionClient, parts: Parts) -> int:
-    """Try everything once and say what came of it."""
-    failed = False
-    try:
-        plan = client.plan()
-        print(f"service: answers, with rules for {len(plan.sources)} sources")
-    except ServiceError as error:
-        failed = True
-        _tell(f"service: {error}")
-    for place, connector in parts.all():
-        try:
-            print(f"{place}: {connector.check()}")
-        except ConnectorError as error:
-            failed = True
-            _tell(f"{place}: {error}")
-    return EXIT_UNAVAILABLE if failed else 0

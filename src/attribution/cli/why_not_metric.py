@@ -1,6 +1,6 @@
 """Why a metric rule did not fire: no such series, other labels, or samples that never met the condition."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from attribution.bundle.evidence import Evidence
 from attribution.bundle.names import NodeNames
@@ -9,13 +9,15 @@ from attribution.contracts.errors import nearest
 from attribution.contracts.vocabulary import METRIC_SOURCES
 from attribution.events.moment import SECOND, at_us
 from attribution.extraction.closest import Near, closest, distance
-from attribution.extraction.conditions import Above, Below, Blank, Condition, Increase, number_text
+from attribution.extraction.conditions import Blank, Condition, Increase
 from attribution.extraction.extract import Extraction, NodeSeries, condition_of, node_series, reads_series, series_name
 from attribution.extraction.ruleset import RuleSets
 from attribution.extraction.series import Series
 from attribution.presentation import words
 from attribution.presentation.columns import clip, visible
+from attribution.presentation.manual import asked, where_text
 from attribution.rules.model import MetricExtractor
+from attribution.rules.snapshot import series_conditions
 
 _Found = tuple[tuple[bool, float], str, NodeSeries, Series, Near]
 
@@ -54,11 +56,6 @@ def _groups(evidence: Evidence) -> tuple[NodeSeries, ...]:
     return node_series(streams, NodeNames(evidence.context.nodes))[0]
 
 
-def where_text(where: Mapping[str, tuple[str, ...]]) -> str:
-    """Which labels are asked for, in words."""
-    return " and ".join(f"{label}={' or '.join(v or '(none)' for v in values)}" for label, values in where.items())
-
-
 def _closest(rule: MetricExtractor, groups: Sequence[NodeSeries], count: int) -> Iterator[str]:
     condition = condition_of(rule.extract.when)
     found: list[_Found] = []
@@ -67,38 +64,27 @@ def _closest(rule: MetricExtractor, groups: Sequence[NodeSeries], count: int) ->
             near = closest(condition, item, group.series) if reads_series(rule.extract, item) else None
             if near:
                 found.append((distance(condition, near), series_name(item), group, item, near))
-    asked = condition_text(condition)
+    wanted = asked(series_conditions(rule.extract))
     if not found:
-        yield f"  It asks for {asked}; none of {count} series has a sample with a value."
+        yield f"  It asks for {wanted}; none of {count} series has a sample with a value."
         return
-    yield f"  It asks for {asked}. Of {count} series the closest:"
+    yield f"  It asks for {wanted}. Of {count} series the closest:"
     for _, name, group, _, near in sorted(found, key=lambda one: one[:2])[:MAX_SHOWN]:
         yield f"    {clip(name, MAX_COLUMNS)} on {visible(group.node or 'no node')}"
         yield f"      {near_text(condition, near)}"
     yield from more(len(found))
 
 
-def condition_text(condition: Condition) -> str:
-    """A condition in words."""
-    if isinstance(condition, Increase):
-        return f"a rise by {number_text(condition.by)}"
-    if isinstance(condition, Blank):
-        return f"silence for {number_text(condition.for_secs)} s while others of its scrape go on"
-    verb = {Above: "above", Below: "below"}.get(type(condition), "of")
-    lasting = f" for {number_text(condition.for_secs)} s" if condition.for_secs else ""
-    return f"a value {verb} {number_text(condition.value)}{lasting}"
-
-
 def near_text(condition: Condition, near: Near) -> str:
     """What a series has to show for it, in words."""
-    at, value = words.time(at_us(near.at_us)), number_text(near.value)
+    at, value = words.time(at_us(near.at_us)), words.decimal(near.value)
     if isinstance(condition, Increase):
         return f"it rose by {value} in all, last at {at}" if near.value else f"it never rose (last read at {at})"
     if near.held_us is None:
         if isinstance(condition, Blank):
             return f"it was never silent while others went on (last read at {at}: {value})"
         return f"the nearest sample is {value} at {at}"
-    lasted = number_text(near.held_us / SECOND)
+    lasted = words.decimal(near.held_us / SECOND)
     if isinstance(condition, Blank):
         return f"it was silent for {lasted} s, from {at} on, after {value}"
     return f"it was there for {lasted} s only, from {at} on, with {value}"

@@ -12,9 +12,9 @@ from attribution.diagnosis.causality import edges, explain, obstacle
 from attribution.diagnosis.engine import conclude, gather
 from attribution.events.moment import CROSS_NODE_SLACK, SECOND, Basis, Order
 from attribution.events.symptom import Symptom, symptom_order
-from attribution.extraction.conditions import number_text
 from attribution.extraction.extract import Extraction
 from attribution.extraction.ruleset import RuleSets
+from attribution.presentation import words
 from attribution.presentation.columns import visible
 from attribution.rules.api import expand
 from attribution.rules.model import Relation
@@ -94,7 +94,7 @@ def _why(rule: Relation, why: str, cause: Symptom, effect: Symptom) -> str:
     if why == "scope":
         return f"it asks for `{rule.scope}`, and these are {_stands(rule, cause)} and {_stands(rule, effect)}"
     if why == "distance":
-        allowed = number_text((rule.within_us or 0) / SECOND)
+        allowed = words.decimal((rule.within_us or 0) / SECOND)
         return f"they are {_apart(cause, effect)} s apart, and it allows {allowed} s"
     if symptom_order(cause, effect) is Order.AFTER:
         return f"the cause provably came later than the effect ({_apart(cause, effect)} s)"
@@ -114,7 +114,7 @@ def _apart(cause: Symptom, effect: Symptom) -> str:
     a, b = cause.first.moment, effect.first.moment
     if a is None or b is None or a.basis is not b.basis:
         return "an unknown number of"
-    return number_text(round(abs(b.us - a.us) / SECOND, 1))
+    return words.decimal(round(abs(b.us - a.us) / SECOND, 1))
 
 
 def _unproven(cause: Symptom, effect: Symptom) -> str:

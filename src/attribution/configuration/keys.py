@@ -112,7 +112,7 @@ def _secrecy(field: FieldInfo) -> Secrecy:
     if any(_plain(member) is SecretStr for member in _members(field.annotation)):
         return Secrecy.WHOLE
     inner = [item for member in _members(field.annotation) for item in getattr(member, "__metadata__", ())]
-    return Secrecy.PASSWORD if any(is_address(item) for item in (*field.metadata, *inner)) else Secrecy.NONE
+    return Secrecy.PART if any(is_address(item) for item in (*field.metadata, *inner)) else Secrecy.NONE
 
 
 def _shape(annotation: Any) -> Shape:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from attribution.configuration.keys import PREFIX, Key, Shape, keys, listed, sections
-from attribution.configuration.secrets import Secrecy, SecretFileError, holds_password, read_secret
+from attribution.configuration.secrets import Secrecy, SecretFileError, holds_secret, read_secret
 from attribution.contracts import documents
 from attribution.contracts.documents import Document
 from attribution.contracts.errors import ConfigurationError, Place, Problem
@@ -53,20 +53,10 @@ def load(
     try:
         settings = documents.build(tree.document, tree.document.value, (), model)
     except ConfigurationError as error:
-        raise ConfigurationError([*tree.problems, *_without_secrets(error.problems, tree, known)]) from None
+        raise ConfigurationError([*tree.problems, *tree.told(error.problems, known)]) from None
     if tree.problems:
         raise ConfigurationError(tree.problems)
     return settings, dict(sorted(tree.origins.items()))
-
-
-def _without_secrets(problems: Iterable[Problem], tree: "_Tree", known: list[Key]) -> Iterator[Problem]:
-    """The problems of a model; one with a secret is told without the value."""
-    places = tree.document.places
-    secrets = [key for key in known if key.secrecy is not Secrecy.NONE and key.path in places]
-    secret = {places[key.path]: key.name for key in secrets}
-    for problem in problems:
-        name = secret.get(problem.place)
-        yield problem if name is None else Problem(problem.place, problem.code, f"has a wrong `{name}`", problem.remedy)
 
 
 def _document(file: Path | None) -> Document:
@@ -116,6 +106,7 @@ class _Tree:
     model: type[BaseModel]
     prefix: str
     origins: dict[str, str] = field(default_factory=dict)
+    shapeless: list[tuple[str, ...]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def add_file(self, known: list[Key]) -> None:
@@ -127,6 +118,7 @@ class _Tree:
             if holder[path[-1]] is not None:
                 message = f"should have a mapping behind `{'.'.join(path)}`"
                 self.problems.append(Problem(self.document.place(path), "K004", message, "write its keys below it"))
+                self.shapeless.append(path)
             holder[path[-1]] = {}
         for key in known:
             holder = self._at(key.path[:-1])
@@ -180,14 +172,39 @@ class _Tree:
         except SecretFileError as error:
             self.problems.append(error.problem)
 
+    def told(self, problems: Iterable[Problem], known: list[Key]) -> Iterator[Problem]:
+        """The problems of the model: without values of secrets, and only those that mending others leaves."""
+        places = self.document.places
+        secret = {places[key.path]: key.name for key in known if key.path in places and self._is_secret(key)}
+        missing = {f"lacks the key `{key.name}`": key for key in known}
+        for problem in problems:
+            key, name = missing.get(problem.message), secret.get(problem.place)
+            if key is not None and any(key.path[: len(path)] == path for path in self.shapeless):
+                continue
+            if key is not None and key.secrecy is Secrecy.WHOLE:
+                remedy = f"it is a secret: set {key.variable(self.prefix)}, or name a file with `{key.name}_file`"
+                yield Problem(problem.place, problem.code, problem.message, remedy)
+            elif key is None and name is not None:
+                yield Problem(problem.place, problem.code, f"has a wrong `{name}`", problem.remedy)
+            else:
+                yield problem
+
+    def _is_secret(self, key: Key) -> bool:
+        """Whether the value of a key must not be shown."""
+        holder = self._at(key.path[:-1])
+        value = None if holder is None else holder.get(key.path[-1])
+        return key.secrecy is Secrecy.WHOLE or (key.secrecy is Secrecy.PART and holds_secret(str(value)))
+
     def _may_stand(self, key: Key, value: Any, place: Place) -> bool:
         """Whether a value may stand in a configuration file or on a command line; if not, that is a problem."""
         is_secret = key.secrecy is Secrecy.WHOLE or (
-            key.secrecy is Secrecy.PASSWORD and isinstance(value, str) and holds_password(value)
+            key.secrecy is Secrecy.PART and isinstance(value, str) and holds_secret(value)
         )
         if is_secret and value is not None:
             what = (
-                f"holds the secret `{key.name}`" if key.secrecy is Secrecy.WHOLE else f"has a password in `{key.name}`"
+                f"holds the secret `{key.name}`"
+                if key.secrecy is Secrecy.WHOLE
+                else f"has a password or token in `{key.name}`"
             )
             file = f"{key.flag}-file" if place.file == key.flag else f"`{key.name}_file`"
             remedy = f"set {key.variable(self.prefix)}, or name a file with {file}"

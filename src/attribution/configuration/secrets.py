@@ -13,7 +13,14 @@ from attribution.contracts.errors import Place, Problem
 HIDDEN = "***"
 """What is shown in place of a secret."""
 
-_PASSWORD = re.compile(r"(?<=://)([^/@?#:]*:)(.+)(?=@)|([?&]password=)([^&]+)", re.DOTALL)
+_NAMES = (
+    r"[^=&#]*(?:token|passw|secret|signature|credential|api-?key)[^=&#]*",
+    r"(?:[^=&#]*[-_.])?(?:key|auth|sig|pwd|code)",
+)
+"""Parameters whose value is a secret by their name, such as `access_token`, `X-Amz-Signature`, `key` or `sig`."""
+_SECRET = re.compile(
+    rf"(?<=://)([^/@?#:]*:)(.+)(?=@)|([?&#](?:{'|'.join(_NAMES)})=)([^&#]+)", re.DOTALL | re.IGNORECASE
+)
 """What stands between the user and the last `@`, as a password may hold anything; or in a parameter."""
 
 
@@ -21,35 +28,35 @@ class Secrecy(Enum):
     """What of a setting must not be shown, nor be written into a configuration file or on a command line."""
 
     NONE = "none"
-    PASSWORD = "password"  # noqa: S105  the word, not one
+    PART = "part"
     WHOLE = "whole"
 
 
 @dataclass(frozen=True, slots=True)
-class _MayHoldPassword:
-    """Marks an address that may carry `user:password@`."""
+class _MayHoldSecret:
+    """Marks an address that may carry `user:password@` or `?token=`."""
 
 
 Secret = SecretStr
 """A setting that is a secret as a whole, such as a token. Its file is given by the key with `_file` behind it."""
 
-Address = Annotated[str, _MayHoldPassword()]
-"""A URL that may carry a password. With one it is a secret, without one an ordinary setting."""
+Address = Annotated[str, _MayHoldSecret()]
+"""A URL that may carry a password or a token. With one it is a secret, without one an ordinary setting."""
 
 
 def is_address(metadata: object) -> bool:
     """Whether an annotation's metadata is that of an Address."""
-    return isinstance(metadata, _MayHoldPassword)
+    return isinstance(metadata, _MayHoldSecret)
 
 
-def without_password(address: str) -> str:
+def without_secrets(address: str) -> str:
     """The address as it may be shown."""
-    return _PASSWORD.sub(lambda found: (found[1] or found[3]) + HIDDEN, address)
+    return _SECRET.sub(lambda found: (found[1] or found[3]) + HIDDEN, address)
 
 
-def holds_password(address: str) -> bool:
-    """Whether an address carries a password."""
-    return _PASSWORD.search(address) is not None
+def holds_secret(address: str) -> bool:
+    """Whether an address carries a password or a token."""
+    return _SECRET.search(address) is not None
 
 
 def read_secret(path: str, place: Place) -> str:

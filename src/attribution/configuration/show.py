@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from attribution.configuration.keys import Key, keys
 from attribution.configuration.layers import Origins
 from attribution.configuration.reference import shown
-from attribution.configuration.secrets import HIDDEN, Secrecy, without_password
+from attribution.configuration.secrets import HIDDEN, Secrecy, without_secrets
 
 
 def show(settings: BaseModel, origins: Origins) -> Iterator[str]:
@@ -36,4 +36,4 @@ def _shown(key: Key, value: Any) -> str:
     if key.secrecy is Secrecy.WHOLE:
         return HIDDEN
     text = shown(value)
-    return without_password(text) if key.secrecy is Secrecy.PASSWORD else text or "-"
+    return without_secrets(text) if key.secrecy is Secrecy.PART else text or "-"

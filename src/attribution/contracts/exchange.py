@@ -9,7 +9,7 @@ from attribution.contracts.base import Instant, Lenient, Strict
 from attribution.contracts.coverage import CoverageLine
 from attribution.contracts.diagnosis import CatalogIdentity, Diagnosis
 from attribution.contracts.observation import Observation
-from attribution.contracts.vocabulary import Action, Role, SubDomain
+from attribution.contracts.vocabulary import Action, DeviceKind, Role, Source, SubDomain, TerminalState
 
 MEDIA_NDJSON = "application/x-ndjson"
 """Media type of a batch that carries one Observation a line."""
@@ -84,8 +84,59 @@ class SessionState(Lenient):
     coverage: tuple[CoverageLine, ...] = ()
 
 
+class TextConditions(Lenient):
+    """Which lines a text rule reads, and which of its patterns must match them."""
+
+    literals: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    follow_lines: int = 0
+    follow_pattern: str | None = None
+    traceback: bool = False
+    generic: bool = Field(default=False, description="gives way to any other finding on the same lines")
+
+
+class SeriesConditions(Lenient):
+    """Which series a metric rule reads, and what must hold of them; one of the first five is set."""
+
+    increase: float | None = None
+    above: float | None = None
+    below: float | None = None
+    equals: float | None = None
+    blank_for_secs: float | None = None
+    for_secs: float = 0
+    metric: tuple[str, ...] = ()
+    where: dict[str, tuple[str, ...]] = Field(default={})
+
+
+class RelationTerms(Lenient):
+    """Which symptoms explain which, and when; names are symptoms or `tag:NAME`."""
+
+    causes: tuple[str, ...]
+    effects: tuple[str, ...]
+    scope: str
+    order: str
+    within_secs: float | None = None
+    reason: str = ""
+
+
+class StageTerms(Lenient):
+    """When a filter or refiner runs, and which symptoms must be there."""
+
+    stage: str
+    priority: int = 0
+    needs: tuple[str, ...] = ()
+
+
+class RuleCase(Lenient):
+    """One case of a rule. A negative one says why nothing must fire."""
+
+    name: str
+    given: str
+    because: str | None = None
+
+
 class RuleDescription(Lenient):
-    """One rule as `attribution explain` tells it."""
+    """One rule as `attribution explain` tells it. An older snapshot lacks what it asks for."""
 
     id: str
     name: str
@@ -98,6 +149,13 @@ class RuleDescription(Lenient):
     next_step: str
     printed_by: dict[str, str] | None = None
     emits: tuple[str, ...] = ()
+    reads: tuple[Source, ...] = ()
+    text: TextConditions | None = None
+    series: SeriesConditions | None = None
+    relation: RelationTerms | None = None
+    stage: StageTerms | None = None
+    fires_on: RuleCase | None = None
+    quiet_on: RuleCase | None = None
 
 
 class SymptomDescription(Lenient):
@@ -109,6 +167,10 @@ class SymptomDescription(Lenient):
     meaning: str
     actions: tuple[Action, ...] = ()
     tags: tuple[str, ...] = ()
+    ends_job: str = ""
+    terminal_state: TerminalState | None = None
+    node_scoped: bool = False
+    device: DeviceKind | None = None
 
 
 class CatalogSnapshot(Lenient):
@@ -117,6 +179,7 @@ class CatalogSnapshot(Lenient):
     catalog: CatalogIdentity
     rules: tuple[RuleDescription, ...]
     symptoms: tuple[SymptomDescription, ...]
+    tags: dict[str, str] = Field(default={}, description="tag -> what its symptoms have in common")
 
 
 class CatalogReload(Lenient):

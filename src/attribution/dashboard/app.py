@@ -15,7 +15,21 @@ from starlette.types import ASGIApp
 from attribution.dashboard import problems
 from attribution.dashboard.access import Access, AccessControl
 from attribution.dashboard.headers import SecurityHeaders
-from attribution.dashboard.pages import attempts, diagnosis, health
+from attribution.dashboard.pages import (
+    attempts,
+    coverage,
+    decided,
+    devices,
+    diagnosis,
+    evidence,
+    excerpt,
+    health,
+    hot_spots,
+    nodes,
+    patterns,
+    rules,
+    symptoms,
+)
 from attribution.dashboard.problems import WebProblem
 from attribution.dashboard.views.query import BadQuery
 from attribution.store.database import Store
@@ -23,23 +37,30 @@ from attribution.store.faults import StoreDamaged, StoreUnavailable
 
 STATIC = Path(__file__).resolve().parent / "static"
 
+ROUTES = (
+    *attempts.ROUTES,
+    *nodes.ROUTES,
+    *devices.ROUTES,
+    *hot_spots.ROUTES,
+    *diagnosis.ROUTES,
+    *decided.ROUTES,
+    *evidence.ROUTES,
+    *excerpt.ROUTES,
+    *coverage.ROUTES,
+    *patterns.ROUTES,
+    *rules.ROUTES,
+    *symptoms.ROUTES,
+    *health.ROUTES,
+)
+"""Every page and every other form of one, in the order in which an address is looked for."""
+
 Clock = Callable[[], datetime]
 
 
 def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now(UTC)) -> ASGIApp:
     """The pages over a store. They never write to it. `clock` says what `24h` is counted from."""
     app = Starlette(
-        routes=[
-            Route("/", _home),
-            Route("/attempts", attempts.html),
-            Route("/attempts.json", attempts.json),
-            Route("/attempts/{key}.json", diagnosis.json),
-            Route("/attempts/{key}.md", diagnosis.markdown),
-            Route("/attempts/{key}", diagnosis.html),
-            Route("/healthz", health.alive),
-            Route("/readyz", health.ready),
-            Mount("/static", StaticFiles(directory=STATIC)),
-        ],
+        routes=[Route("/", _home), *ROUTES, Mount("/static", StaticFiles(directory=STATIC))],
         exception_handlers={
             WebProblem: _told,
             BadQuery: _told,
@@ -52,6 +73,7 @@ def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now
     app.router.redirect_slashes = False
     app.state.store = store
     app.state.clock = clock
+    app.state.catalogs = {}
     return SecurityHeaders(AccessControl(app, access))
 
 

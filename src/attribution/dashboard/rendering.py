@@ -7,7 +7,17 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 import attribution
+from attribution.dashboard.views import links
 from attribution.presentation.columns import clip
+
+ROOMS = (
+    ("Attempts", links.ATTEMPTS),
+    ("Hot spots", links.HOT_SPOTS),
+    ("Coverage", links.COVERAGE),
+    ("Rules", links.RULES),
+    ("Symptoms", links.SYMPTOMS),
+)
+"""What every page leads to. A page says in its block `room` where it belongs."""
 
 LONGEST_TEXT = 8_000
 """Columns of one text that a page shows at most; a view that has more to show says so itself."""
@@ -25,7 +35,7 @@ def inert(value: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The templates of the package."""
+    """The templates of the package. In each of them `to` makes addresses: `to.node(name)`."""
     found = Environment(
         loader=PackageLoader("attribution.dashboard", "templates"),
         autoescape=True,
@@ -34,7 +44,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["version"] = attribution.__version__
+    found.globals.update(version=attribution.__version__, rooms=ROOMS, to=links)
     return found
 
 

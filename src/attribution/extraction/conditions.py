@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from attribution.events.event import Sample
 from attribution.events.moment import SECOND
 from attribution.extraction.series import Labels, Series
+from attribution.presentation import words
 
 PASSING_LABELS = frozenset(
     {
@@ -155,7 +156,9 @@ def increases(condition: Increase, series: Series) -> tuple[Span, ...]:
             rest += 1
         at_us = samples[shown].us
         rise = risen[rest] - risen[before]
-        spans.append(Span(at_us, at_us - samples[before].us, _around(samples, before, shown, rest), number_text(rise)))
+        spans.append(
+            Span(at_us, at_us - samples[before].us, _around(samples, before, shown, rest), words.decimal(rise))
+        )
     return tuple(spans)
 
 
@@ -192,7 +195,7 @@ def stretches(condition: Level, values: Sequence[float]) -> Iterator[tuple[int, 
 def _run(samples: Sequence[Sample], first: int, peak: int, last: int, extreme: float) -> Span:
     at_us = samples[first].us
     width_us = at_us - samples[first - 1].us if first else 0
-    return Span(at_us, width_us, _around(samples, first, peak, last), number_text(extreme), open_start=not first)
+    return Span(at_us, width_us, _around(samples, first, peak, last), words.decimal(extreme), open_start=not first)
 
 
 # --- silence ------------------------------------------------------------------------------------------------------
@@ -214,7 +217,7 @@ def blanks(condition: Blank, series: Series, neighbours: Sequence[Series]) -> tu
         if seen and seen[-1] - seen[0] >= condition.for_secs * SECOND:
             shown = [Sample(us, None) for us in sorted({*seen[: 2 * _AROUND], seen[-1]})]
             excerpt = (*samples[max(0, index - 2 * _AROUND) : index + 1], *shown, *samples[index + 1 :][:_AROUND])
-            spans.append(Span(seen[0], seen[0] - last.us, excerpt, number_text(last.value or 0.0)))
+            spans.append(Span(seen[0], seen[0] - last.us, excerpt, words.decimal(last.value or 0.0)))
     return tuple(spans)
 
 
@@ -239,13 +242,6 @@ def _is_scraped(name: str) -> bool:
 
 
 # --- shared -------------------------------------------------------------------------------------------------------
-
-
-def number_text(number: float) -> str:
-    """A number as it is shown: no `.0`, no noise of binary fractions, infinities as Prometheus writes them."""
-    if math.isinf(number):
-        return "+Inf" if number > 0 else "-Inf"
-    return str(int(number)) if number == int(number) and abs(number) < 1e15 else f"{number:.15g}"
 
 
 def _readable(series: Series) -> list[Sample]:

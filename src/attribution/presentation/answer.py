@@ -85,8 +85,11 @@ class Answer:
 
     def place(self, cause: Cause) -> str:
         """Where a cause lies: `node-02 · GPU 0000:1b:00 · link 8 · rank 17`."""
-        ranks = self._ranks.get((cause.symptom, cause.node, cause.rank), 0)
-        return self.where_of(cause.node, cause.device, cause.rank, ranks)
+        return self.where_of(cause.node, cause.device, cause.rank, self.ranks(cause))
+
+    def ranks(self, cause: Cause) -> int:
+        """How many ranks showed a cause; 0 where that is not known."""
+        return self._ranks.get((cause.symptom, cause.node, cause.rank), 0)
 
     def where_of(self, node: str | None, device: Device | None, rank: int | None, ranks: int = 0) -> str:
         """A place from its parts, those that are known. `ranks` is how many showed it, `rank` the first of them."""

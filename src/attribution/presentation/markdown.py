@@ -47,6 +47,12 @@ def render(diagnosis: Diagnosis) -> str:
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
+def pages(found: Iterable[tuple[str, str]]) -> list[str]:
+    """A section with the pages that say more. Addresses are relative: they stand below that of the dashboard."""
+    lines = [f"- [{title}]({address})" for title, address in found]
+    return ["### On the dashboard", "", *lines] if lines else []
+
+
 def _block(answer: Answer, block: Block) -> list[str]:
     several = len(answer.causes) > 1 or not answer.causes
     where = f" — {prose(block.where)}" if several and block.where else ""

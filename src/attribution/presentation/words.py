@@ -1,8 +1,10 @@
 """The words that people read for the values of the closed vocabularies, for devices, times and counts."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from attribution.contracts.diagnosis import Device
 from attribution.contracts.vocabulary import Action, DeviceKind, Source, Status, SubDomain, TerminalState
@@ -166,6 +168,13 @@ def number(value: int) -> str:
     return _NUMBERS[value] if 0 <= value < len(_NUMBERS) else f"{value:,}"
 
 
+def decimal(value: float) -> str:
+    """A number as it is measured: no `.0`, no noise of binary fractions, infinities as Prometheus writes them."""
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.15g}"
+
+
 def listed(names: Sequence[str], shown: int = 2, joined: str = "and") -> str:
     """Names as a list: `a`, `a and b`, `a, b and 6 more`. Never `1 more`: its name is as short."""
     if len(names) > shown + 1:
@@ -175,7 +184,12 @@ def listed(names: Sequence[str], shown: int = 2, joined: str = "and") -> str:
 
 def natural(names: Iterable[str]) -> list[str]:
     """Names in the order in which people count: node-2 before node-10."""
-    return sorted(set(names), key=lambda name: ([_piece(p) for p in re.split(r"([0-9]+)", name)], name))
+    return sorted(set(names), key=_counting)
+
+
+@lru_cache(maxsize=1 << 14)
+def _counting(name: str) -> tuple[list[tuple[int, str]], str]:
+    return [_piece(part) for part in re.split(r"([0-9]+)", name)], name
 
 
 def _piece(text: str) -> tuple[int, str]:

@@ -71,6 +71,7 @@ class Rulebook:
             catalog=told.catalog,
             rules=told.rules,
             symptoms=told.symptoms,
+            tags=told.tags,
             cases=sum(len(rule.info.cases) for rule in self.rules.sets.catalog.rules),
             reloads=self.reloads,
             last_reload=self.last_reload,

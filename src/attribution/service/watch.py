@@ -143,6 +143,8 @@ def _refuse_other_sites(request: Request, listening: str) -> None:
 def _is_local(request: Request) -> bool:
     client: Any = request.client
     try:
-        return client is not None and ipaddress.ip_address(client.host).is_loopback
+        address = None if client is None else ipaddress.ip_address(client.host)
+        mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+        return address is not None and (mapped or address).is_loopback
     except ValueError:
         return False

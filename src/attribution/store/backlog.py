@@ -59,7 +59,8 @@ class Claim:
 
     key: str
     lease: str
-    label: str
+    workload_id: str
+    attempt: int
     origin: str
     tries: int
     losses: int
@@ -145,7 +146,9 @@ class Backlog:
         except StoreDamaged as error:
             self._leave(row.key, lease, {"state": State.GIVEN_UP, "reason": str(error), "changed_at": now})
             raise
-        return Claim(row.key, lease, _label(row), row.origin, row.tries, losses, row.ready_at, document)
+        return Claim(
+            row.key, lease, row.workload_id, row.attempt, row.origin, row.tries, losses, row.ready_at, document
+        )
 
     def renew(self, leases: Sequence[str], now: datetime, lease_secs: float) -> set[str]:
         """Hold leases for so much longer; those that are still held."""

@@ -1,5 +1,6 @@
 """A catalog's description is kept once per digest, for pages that tell about the rules behind an old result."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import select
@@ -9,6 +10,23 @@ from attribution.store.codec import from_json, pack, to_json, unpack
 from attribution.store.database import Store
 from attribution.store.schema import catalogs
 from attribution.store.statements import upsert
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCatalog:
+    """A catalog that results were made with, and since when it is known here."""
+
+    digest: str
+    version: str
+    first_seen_at: datetime
+
+
+def kept_catalogs(store: Store) -> tuple[KeptCatalog, ...]:
+    """Every catalog that was kept, the newest first."""
+    c = catalogs.c
+    query = select(c.digest, c.version, c.first_seen_at).order_by(c.first_seen_at.desc(), c.digest)
+    with store.read() as connection:
+        return tuple(KeptCatalog(*row) for row in connection.execute(query))
 
 
 def save_snapshot(store: Store, snapshot: CatalogSnapshot, now: datetime) -> None:

@@ -12,6 +12,7 @@ _REFUSED = re.compile("[\0\x1a\ud800-\udfff]")
 _ESCAPED = re.compile("\x1a([0-9a-f]{4})")
 _KEPT = 160
 _STEM = 130
+_SHORT = re.compile(rf".{{{_STEM}}}…[0-9a-f]{{32}}", re.DOTALL)
 _LARGEST = 2**63 - 1
 
 
@@ -26,8 +27,11 @@ def unescaped(text: str) -> str:
 
 
 def shortened(name: str) -> str:
-    """A name that fits an index: beyond 160 characters its start and its digest, so that names stay distinct."""
-    if len(name) <= _KEPT:
+    """A name that fits an index: beyond 160 characters its start and its digest, so that names stay distinct.
+
+    What was shortened once stays as it is, so that a name can be looked for as it reads back.
+    """
+    if len(name) <= _KEPT or _SHORT.fullmatch(name):
         return name
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{name[:_STEM]}…{digest}"

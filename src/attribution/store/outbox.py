@@ -35,7 +35,8 @@ class Delivery:
     key: str
     sink: str
     lease: str
-    label: str
+    workload_id: str
+    attempt: int
     tries: int
     made_at: datetime
     result: AttributionBlueprintResult
@@ -49,6 +50,17 @@ class Undelivered:
     sink: str
     reason: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """The results that one sink has not taken: how many there are, since when, and why the last was not taken."""
+
+    sink: str
+    state: DeliveryState
+    count: int
+    since: datetime
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +100,8 @@ class Outbox:
         except StoreDamaged as error:
             self._leave(row.key, row.sink, lease, {"state": DeliveryState.FAILED, "reason": str(error)})
             raise
-        return Delivery(row.key, row.sink, lease, label, row.tries, row.made_at, result)
+        told_of = (told.workload_id, told.attempt)
+        return Delivery(row.key, row.sink, lease, *told_of, row.tries, row.made_at, result)
 
     def renew(self, leases: Sequence[str], now: datetime, lease_secs: float) -> set[str]:
         """Hold leases for so much longer; those that are still held."""
@@ -136,6 +149,28 @@ class Outbox:
         with self.store.read() as connection:
             rows = connection.execute(select(_c.sink, _c.state, func.count()).group_by(_c.sink, _c.state)).all()
         return {(sink, DeliveryState(state)): int(count) for sink, state, count in rows}
+
+    def undone(self) -> list[Undone]:
+        """What sinks have yet to take, or refused, by sink and state."""
+        found: list[Undone] = []
+        open_states = (DeliveryState.PENDING, DeliveryState.FAILED)
+        query = (
+            select(_c.sink, _c.state, func.count(), func.min(_c.made_at))
+            .where(_c.state.in_(open_states))
+            .group_by(_c.sink, _c.state)
+            .order_by(_c.sink, _c.state)
+        )
+        with self.store.read() as connection:
+            for sink, state, count, since in connection.execute(query).all():
+                last = (
+                    select(_c.reason)
+                    .where(_c.sink == sink, _c.state == state, _c.reason.is_not(None))
+                    .order_by(_c.changed_at.desc(), _c.key)
+                    .limit(1)
+                )
+                reason = connection.execute(last).scalar_one_or_none()
+                found.append(Undone(sink, DeliveryState(state), int(count), since, reason))
+        return found
 
     def failed(self, limit: int) -> Iterator[Undelivered]:
         """The deliveries that failed last, the latest first."""

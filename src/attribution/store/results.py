@@ -1,20 +1,23 @@
 """A result is written whole, and once more in the pieces that pages ask about; a rerun replaces it."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete
+from sqlalchemy import Connection, Table, delete
 
 from attribution.contracts.diagnosis import Device, Diagnosis
 from attribution.contracts.result import AttributionBlueprintResult
-from attribution.store import schema
+from attribution.store import days, schema
 from attribution.store.codec import pack, to_json
 from attribution.store.database import Store
 from attribution.store.identity import attempt_key, tenant_key
 from attribution.store.schema import results
-from attribution.store.statements import insert_rows, upsert
+from attribution.store.statements import insert_rows, one_at_a_time, upsert
+from attribution.store.units import unit_rows
+from attribution.store.words import keep_nodes, keep_words, words_of
 
 Row = dict[str, Any]
 
@@ -34,27 +37,70 @@ def result_key(result: AttributionBlueprintResult, tenant: str | None) -> Result
     return ResultKey(attempt_key(tenant, result.context))
 
 
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The rows that a result becomes; those of `children` lack the number of their result."""
+
+    head: Row
+    ended: datetime | None
+    children: tuple[tuple[Table, list[Row]], ...]
+    words: list[str]
+
+    def placed(self, result_id: int, at: datetime) -> Iterator[tuple[Table, list[Row]]]:
+        """The rows of each table with their result's number, tenant and time."""
+        place = {"result_id": result_id, "tenant": self.head["tenant"], "at": at}
+        for table, rows in self.children:
+            known = {name: value for name, value in place.items() if name in table.c and name not in (rows or [{}])[0]}
+            yield table, [{**known, **row} for row in rows]
+
+    def facts(self, at: datetime) -> Counter[tuple[str, str, str, int]]:
+        """What the result adds to the counts of its day."""
+        rows = {table.name: held for table, held in self.children}
+        found = days.facts(self.head, rows["result_nodes"], rows["result_causes"])
+        return days.placed(found, self.head["tenant"], at)
+
+    def nodes(self) -> Iterator[str]:
+        """The names of its nodes."""
+        return (row["node"] for table, held in self.children if table is schema.result_nodes for row in held)
+
+
+def pieces_of(result: AttributionBlueprintResult, now: datetime, tenant: str | None = None) -> Pieces:
+    """What `write_result` writes, as rows."""
+    document = to_json(result).encode()
+    head = _head(result, result_key(result, tenant), tenant, now)
+    return Pieces(
+        head=head,
+        ended=_ended(result),
+        children=(
+            (schema.result_documents, [{"raw_size": len(document), "document": pack(document)}]),
+            (schema.result_nodes, _nodes(result)),
+            (schema.result_causes, list(_causes(result.diagnosis))),
+            (schema.result_units, unit_rows(result)),
+            (schema.result_symptoms, list(_symptoms(result.diagnosis))),
+            (schema.result_evidence, list(_evidence(result.diagnosis))),
+            (schema.result_reports, list(_reports(result))),
+        ),
+        words=words_of(result),
+    )
+
+
 def write_result(
     store: Store, result: AttributionBlueprintResult, now: datetime, tenant: str | None = None
 ) -> ResultKey:
     """Keep a result; one of the same tenant, cluster, workload and attempt is replaced. Durable at return."""
-    key = result_key(result, tenant)
-    document = to_json(result).encode()
-    packed = {"raw_size": len(document), "document": pack(document)}
+    pieces = pieces_of(result, now, tenant)
+    key = ResultKey(pieces.head["key"])
     with store.write() as connection:
-        result_id, at = _write_head(connection, _head(result, key, tenant, now), _ended(result))
-        for table in schema.CHILDREN:
+        one_at_a_time(connection, key.id)
+        before = days.facts_held(connection, key.id)
+        result_id, at = _write_head(connection, pieces.head, pieces.ended)
+        for table in schema.CHILDREN if before is not None else ():
             connection.execute(delete(table).where(table.c.result_id == result_id))
-        place = {"tenant": tenant_key(tenant), "at": at}
-        for table, rows in (
-            (schema.result_documents, [packed]),
-            (schema.result_nodes, [{**row, **place} for row in _nodes(result)]),
-            (schema.result_causes, [{**row, **place} for row in _causes(result.diagnosis)]),
-            (schema.result_symptoms, list(_symptoms(result.diagnosis))),
-            (schema.result_evidence, list(_evidence(result.diagnosis))),
-            (schema.result_reports, list(_reports(result))),
-        ):
-            insert_rows(connection, table, [{"result_id": result_id, **row} for row in rows])
+        for table, rows in pieces.placed(result_id, at):
+            insert_rows(connection, table, rows)
+        keep_words(connection, result_id, pieces.words)
+        keep_nodes(connection, pieces.nodes())
+        days.recount(connection, before, pieces.facts(at))
     return key
 
 
@@ -109,18 +155,8 @@ def _head(result: AttributionBlueprintResult, key: ResultKey, tenant: str | None
         "input_digest": diagnosis.input_digest,
         "first_written_at": now,
         "written_at": now,
-        "search": searched(result),
+        "search": "\n".join(words_of(result)),
     }
-
-
-def searched(result: AttributionBlueprintResult) -> str:
-    """What a search looks through: lower case, one word or sentence a line."""
-    context, diagnosis = result.context, result.diagnosis
-    words = [context.workload_id, context.name, context.user, context.cluster, diagnosis.summary]
-    for cause in diagnosis.causes:
-        words += [cause.symptom, cause.meaning, cause.rule, cause.node]
-    words += [row["node"] for row in _nodes(result)]
-    return "\n".join(dict.fromkeys(word.lower() for word in words if word))
 
 
 def _nodes(result: AttributionBlueprintResult) -> list[Row]:

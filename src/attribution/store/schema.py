@@ -14,6 +14,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    text,
 )
 
 from attribution.store.columns import AnyText, Name, UtcTime, Whole
@@ -58,6 +59,13 @@ observations = Table(
     Index("observations_place", "session_id", "stream_id", "start"),
 )
 
+_FACETS = ("terminal_state", "domain", "sub_domain", "cluster", "user")
+
+
+def _others(facet: str) -> list[str]:
+    return [name for name in _FACETS if name != facet]
+
+
 results = Table(
     "results",
     metadata,
@@ -89,17 +97,17 @@ results = Table(
     Column("input_digest", Name, nullable=False),
     Column("first_written_at", UtcTime, nullable=False),
     Column("written_at", UtcTime, nullable=False),
-    Column("search", AnyText, nullable=False),  # lower case: workload, name, user, cluster, nodes, causes, summary
+    Column("search", AnyText, nullable=False),  # lower case: workload, name, user, cluster, causes, summary
     UniqueConstraint("key", name="results_key"),
-    # The value stands before the tenant, so that an index also serves who may see all tenants.
-    Index("results_time", "at", "id"),
-    Index("results_tenant", "tenant", "at", "id"),
-    Index("results_terminal_state", "terminal_state", "tenant", "at", "id"),
-    Index("results_sub_domain", "sub_domain", "tenant", "at", "id"),
-    Index("results_cause", "cause", "tenant", "at", "id"),
-    Index("results_cluster", "cluster", "tenant", "at", "id"),
-    Index("results_user", "user", "tenant", "at", "id"),
-    Index("results_workload", "workload_id", "tenant", "at", "id"),
+    # The time stands before the tenant, so that an index gives the newest first also to who may see all tenants. Behind
+    # it stands what lists are narrowed and counted by, so that no row has to be read for that.
+    Index("results_time", "at", "id", "tenant", *_FACETS),
+    Index("results_tenant", "tenant", "at", "id", *_FACETS),
+    *(
+        Index(f"results_{one}", one, "at", "id", "tenant", *(name for name in _FACETS if name != one))
+        for one in _FACETS
+    ),
+    Index("results_workload", "workload_id", "at", "id", "tenant"),
 )
 
 
@@ -128,7 +136,16 @@ result_nodes = Table(
     Column("interesting", Boolean, nullable=False),
     Column("excluded", Boolean, nullable=False),
     PrimaryKeyConstraint("result_id", "node", name="result_nodes_key"),
-    Index("result_nodes_history", "node", "tenant", "at", "result_id"),
+    Index(
+        "result_nodes_history", "node", "at", "result_id", "tenant", "allocated", "affected", "interesting", "excluded"
+    ),
+    Index(
+        "result_nodes_affected",
+        "result_id",
+        "node",
+        sqlite_where=text("affected = 1"),
+        postgresql_where=text("affected"),
+    ),
 )
 
 result_causes = Table(
@@ -148,8 +165,71 @@ result_causes = Table(
     Column("confidence", Name, nullable=False),
     Column("rule", Name, nullable=False),
     PrimaryKeyConstraint("result_id", "position", name="result_causes_key"),
-    Index("result_causes_symptom", "symptom", "tenant", "at", "result_id"),
-    Index("result_causes_node", "node", "tenant", "at", "result_id"),
+    Index("result_causes_symptom", "symptom", "at", "result_id", "tenant"),
+    Index("result_causes_node", "node", "at", "result_id", "tenant", "symptom"),
+)
+
+result_units = Table(
+    "result_units",
+    metadata,
+    _of_result(),
+    Column("position", Integer, nullable=False),
+    Column("node", Name, nullable=False),  # '' where no node is told, as for a port of a switch
+    Column("unit", Name, nullable=False),  # `gpu 0000:1b:00`, `gpu 0000:1b:00 link 8`: the whole and each part
+    Column("tenant", Name, nullable=False),
+    Column("at", UtcTime, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("part", String(16), nullable=False),  # it had in the attempt: cause, candidate, finding, aside
+    Column("blamed", Boolean, nullable=False),  # surely a root, and of the hardware or the platform
+    Column("symptom", Name, nullable=False),
+    Column("count", Whole, nullable=False),
+    Column("first_at", UtcTime),
+    PrimaryKeyConstraint("result_id", "position", name="result_units_key"),
+    Index("result_units_history", "node", "unit", "at", "result_id", "tenant", "part"),
+    Index(
+        "result_units_blamed",
+        *("at", "result_id", "tenant", "kind", "node", "unit"),
+        sqlite_where=text("blamed = 1"),
+        postgresql_where=text("blamed"),
+    ),
+)
+
+result_words = Table(
+    "result_words",
+    metadata,
+    _of_result(),
+    Column("word_id", _SERIAL, nullable=False),
+    PrimaryKeyConstraint("result_id", "word_id", name="result_words_key"),
+    Index("result_words_word", "word_id", "result_id"),
+    sqlite_with_rowid=False,
+)
+
+words = Table(
+    "words",
+    metadata,
+    Column("id", _SERIAL, primary_key=True),
+    Column("word", Name, nullable=False),  # without blanks, lower case
+    UniqueConstraint("word", name="words_word"),
+)
+
+node_names = Table(
+    "node_names",
+    metadata,
+    Column("name", Name, nullable=False),
+    Column("folded", Name, nullable=False),  # in lower case, to search in
+    PrimaryKeyConstraint("name", name="node_names_key"),
+)
+
+result_days = Table(
+    "result_days",
+    metadata,
+    Column("facet", String(16), nullable=False),
+    Column("value", Name, nullable=False),
+    Column("tenant", Name, nullable=False),
+    Column("day", Integer, nullable=False),  # since 1970-01-01, in UTC
+    Column("results", BigInteger, nullable=False),
+    PrimaryKeyConstraint("facet", "value", "tenant", "day", name="result_days_key"),
+    sqlite_with_rowid=False,
 )
 
 result_symptoms = Table(
@@ -312,5 +392,14 @@ watch_memory = Table(
     Index("watch_memory_until", "until"),
 )
 
-CHILDREN = (result_documents, result_nodes, result_causes, result_symptoms, result_evidence, result_reports)
+CHILDREN = (
+    result_documents,
+    result_nodes,
+    result_causes,
+    result_units,
+    result_symptoms,
+    result_evidence,
+    result_reports,
+    result_words,
+)
 """Tables whose rows belong to one result and are replaced with it."""

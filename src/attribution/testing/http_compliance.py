@@ -184,6 +184,11 @@ class HttpCollectorCompliance(ABC):
         )
         self._told(found, "within")
 
+    def test_a_server_that_drips_headers_is_left(self) -> None:
+        """They hold for what comes before the answer as well."""
+        found, *_ = self._ask(lambda request: Reply(drip_header_secs=0.05), timeout_secs=0.3, retry_secs=0.0)
+        self._told(found, "within")
+
     def test_nobody_listens(self) -> None:
         """A port on which nobody listens is told as such."""
         with Server(self.nothing) as server:

@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 _PIECE = 1 << 16
 _POLL_SECS = 0.02
+_DRIPPED_HEADERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Reply:
     """What is answered.
 
     `wait_secs` pass before the first byte. `cut_at` closes the connection after so many bytes of the body, although
-    more were promised. `drip_secs` pass between two bytes of it. `endless` repeats the body for as long as somebody
+    more were promised. `drip_secs` pass between two bytes of it, `drip_header_secs` between two headers that are sent
+    before the others, for a while. `endless` repeats the body for as long as somebody
     reads. `clock_secs` is how far the server's clock is ahead.
     """
 
@@ -47,6 +49,7 @@ class Reply:
     wait_secs: float = 0.0
     cut_at: int | None = None
     drip_secs: float = 0.0
+    drip_header_secs: float = 0.0
     endless: bool = False
     clock_secs: float = 0.0
     compressed: bool = False
@@ -157,6 +160,8 @@ def _handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
             server._pause(reply.wait_secs)
             data = reply.data
             self.send_response_only(reply.status)
+            if reply.drip_header_secs:
+                self._drip_headers(reply.drip_header_secs)
             now = formatdate(time.time() + reply.clock_secs, usegmt=True)
             headers = {"Date": now, "Content-Type": reply.content_type, **reply.headers}
             if reply.compressed:
@@ -171,6 +176,12 @@ def _handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             if self.command != "HEAD":
                 self._send(reply, data)
+
+        def _drip_headers(self, secs: float) -> None:
+            for _ in range(_DRIPPED_HEADERS):
+                self.send_header("X-Wait", "more")
+                self.flush_headers()
+                server._pause(secs)
 
         def _send(self, reply: Reply, data: bytes) -> None:
             data = data if reply.cut_at is None else data[: reply.cut_at]

@@ -51,6 +51,13 @@ def test_an_event_about_the_job(reached: Reached) -> None:
 
 
 @BOTH_WAYS
+def test_what_was_inferred_or_is_missing_is_said(reached: Reached) -> None:
+    write(reached, of_job(inferred=("nodes",), partial="2 pods were gone before they were seen"))
+    text = reached.cluster.created[0]["message"]
+    assert "| inferred: nodes" in text and "| partial: 2 pods were gone before they were seen" in text
+
+
+@BOTH_WAYS
 def test_the_same_result_adds_no_event_and_another_one_does(reached: Reached) -> None:
     write(reached, of_job())
     write(reached, of_job())

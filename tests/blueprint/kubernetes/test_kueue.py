@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import Format, Scheduler, Source, Status
 from attribution.testing import Reply, context_connector_complies
 
-from tests.blueprint.kubernetes.double import BOTH_WAYS, Cluster, Reached, Thing
+from tests.blueprint.kubernetes.double import BOTH_WAYS, Cluster, FakeKubectl, Reached, Thing
 from tests.blueprint.kubernetes.things import (
     SPACE,
     admitted,
@@ -543,8 +544,24 @@ def test_nothing_may_be_listed(reached: Reached) -> None:
     oom(reached.cluster)
     plurals = "workloads jobs jobsets pytorchjobs trainjobs rayjobs rayclusters pods"
     reached.cluster.denied = {f"list {plural}" for plural in plurals.split()}
-    with closing(kueue(reached)) as connector, pytest.raises(ConnectorError, match="is forbidden"):
+    with closing(kueue(reached)) as connector, pytest.raises(ConnectorError, match="is forbidden") as raised:
         list(connector.discover(Query()))
+    asked = reached.settings.get("api_url") or reached.settings["kubectl"]
+    assert f"(asked through {asked}" in str(raised.value), "which cluster it is"
+    assert str(raised.value).endswith("grant that right: see examples/kueue/rbac.yaml)")
+
+
+def test_a_cluster_that_is_away_is_told_with_its_place_and_what_to_do(tmp_path: Path) -> None:
+    fake = FakeKubectl(tmp_path / "bin", "http://127.0.0.1:1")
+    for settings, place in (
+        ({"api_url": "http://127.0.0.1:1"}, "http://127.0.0.1:1"),
+        ({"kubectl": str(fake.path), "kubectl_context": "beta"}, f"{fake.path} --context beta"),
+    ):
+        connector = Kueue(KueueSettings.model_validate({**settings, "retry_secs": 0}))
+        with closing(connector), pytest.raises(ConnectorError) as raised:
+            list(connector.discover(Query()))
+        remedy = "see whether the API server runs and can be reached from here"
+        assert str(raised.value).endswith(f"(asked through {place}; {remedy})")
 
 
 @BOTH_WAYS

@@ -2,7 +2,7 @@
 
 The environment variable FAKE_SLURM names a JSON file: `rows` and `events` (lists of mappings, times as text in UTC),
 `version`, and for faults `sleep_secs`, `stderr`, `exit_code`, `hidden_fields` (listed, and refused when asked for),
-`noise_bytes` (so many bytes in place of rows) and `cut_chars` (the rows break off there).
+`noise_bytes` (so many bytes in place of rows), `cut_chars` and `cut_event_chars` (rows and events break off there).
 """
 
 import json
@@ -91,12 +91,14 @@ def stamped(field: str, value: str) -> str:
 def sacctmgr(told: dict[str, Any]) -> int:
     options = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
     nodes = options["nodes"].split(",") if "nodes" in options else None
+    lines = []
     for row in told["events"]:
         over = row["TimeEnd"] not in {"Unknown"} and row["TimeEnd"] < options["start"]
         if row["NodeName"] and nodes is not None and row["NodeName"] not in nodes:
             continue
         if row["TimeStart"] <= options["end"] and not over:
-            print("|".join(stamped(field, row[field]) for field in options["format"].split(",")))
+            lines.append("|".join(stamped(field, row[field]) for field in options["format"].split(",")))
+    sys.stdout.write("".join(f"{line}\n" for line in lines)[: told.get("cut_event_chars")])
     return 0
 
 

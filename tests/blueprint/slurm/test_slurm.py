@@ -288,11 +288,47 @@ def test_what_became_of_the_nodes_is_evidence(fake: Fake) -> None:
     assert len(found()[("116", 1)].evidence) == 1, "what never ran had no nodes"
 
 
+DOWN = {
+    "Cluster": "c1",
+    "NodeName": "node-03",
+    "TimeStart": "2026-05-04T03:02:30",
+    "TimeEnd": "Unknown",
+    "State": "DOWN",
+    "Reason": "not responding",
+    "User": "root(0)",
+    "StateRaw": "1",
+}
+
+
 def test_a_reason_of_several_lines_stays_with_its_event(fake: Fake) -> None:
-    event = {"Cluster": "c1", "NodeName": "node-03", "TimeStart": "2026-05-04T03:02:30", "TimeEnd": "Unknown"}
-    fake(events=[{**event, "State": "DOWN", "Reason": "a|b\nc1|node-02|x", "User": "root(0)"}])
-    body = found()[("144", 1)].evidence[1].body
-    assert body.splitlines()[1:] == ["c1|node-03|2026-05-04T03:02:30|Unknown|DOWN|a/b c1/node-02/x|root(0)"]
+    fake(events=[{**DOWN, "Reason": "a|b\nc1|node-02|x"}])
+    told = found()[("144", 1)].evidence[1]
+    assert told.status is Status.OK
+    assert told.body.splitlines()[1:] == ["c1|node-03|2026-05-04T03:02:30|Unknown|DOWN|a/b c1/node-02/x|root(0)"]
+
+
+@pytest.mark.parametrize(("lost", "told_rows"), [(1, 3), (3, 3), (59, 3), (130, 1)])
+def test_node_events_that_break_off_are_said(fake: Fake, lost: int, told_rows: int) -> None:
+    """What is whole is told, and that there may be more: also where only the end of the last line is missing."""
+    events = [{**DOWN, "TimeStart": f"2026-05-04T03:02:{second}"} for second in (30, 31, 32, 33)]
+    fake(events=events)
+    whole = found()[("144", 1)].evidence[1]
+    size = 4 * len("c1|node-03|1777900000|Unknown|DOWN|root(0)|not responding|1\n")
+    fake(events=events, cut_event_chars=size - lost)
+    told = found()[("144", 1)].evidence[1]
+    assert told.status is Status.PARTIAL
+    assert told.reason is not None and told.reason.startswith("what `sacctmgr` printed ends within a row")
+    assert whole.status is Status.OK and whole.body.startswith(told.body)
+    assert len(told.body.splitlines()) == 1 + told_rows
+
+
+def test_node_events_over_the_limit_are_cut_and_said(fake: Fake) -> None:
+    """Jobs that fit are found with what was read of the events of their nodes."""
+    fake(events=[{**DOWN, "TimeStart": "2026-05-04T03:02:30", "Reason": "x" * 90}] * 1000)
+    attempt = found(output_bytes=70_000)[("144", 1)]
+    told = attempt.evidence[1]
+    assert told.status is Status.PARTIAL and "wrote more than 70000 bytes" in (told.reason or "")
+    assert len(told.body.splitlines()) > 100
 
 
 def test_node_events_that_are_refused_are_said_and_the_attempts_found(fake: Fake) -> None:
@@ -421,7 +457,7 @@ def test_a_run_that_reads_nonsense_ends_as_one_that_failed(fake: Fake, capsys: p
     fake(noise_bytes=300_000)
     for words, code in ((["run"], EXIT_EVIDENCE), (["run", "--check"], EXIT_UNAVAILABLE)):
         assert main([*words, "--context-slurm-sacct", "sacct"]) == code
-        assert "what `sacct` printed ends within a row" in capsys.readouterr().err
+        assert "what `sacct` printed ends within a row" in "".join(capsys.readouterr())
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------
@@ -436,13 +472,26 @@ def test_a_run_that_reads_nonsense_ends_as_one_that_failed(fake: Fake, capsys: p
         ('sbatch --wrap "run --password \\"s3 cr3t\\" -n 2"', 'sbatch --wrap "run --password *** -n 2"'),
         ("sbatch job.sh https://ada:s3cr3t@10.0.0.1/x", "sbatch job.sh https://ada:***@10.0.0.1/x"),
         ("sbatch lost.sh --nodes=2", "sbatch lost.sh --nodes=2"),
+        (
+            "srun train --tokenizer=gpt2 --max-tokens 512 --token s3cr3t",
+            "srun train --tokenizer=gpt2 --max-tokens 512 --token ***",
+        ),
+        (
+            "srun train --tokenizer llama --secretary --monkey=1 --keys=2",
+            "srun train --tokenizer llama --secretary --monkey=1 --keys=2",
+        ),
+        ("srun train --token-bucket-rate 5", "srun train --token-bucket-rate ***"),
+        ("srun train --wandbApiKey s3cr3t --ssh-key=s3cr3t", "srun train --wandbApiKey *** --ssh-key=***"),
+        ("AWS_SECRET_ACCESS_KEY=s3cr3t srun the secret job", "AWS_SECRET_ACCESS_KEY=*** srun the secret job"),
+        ("curl -H 'Authorization: Bearer s3cr3t'", "curl -H 'Authorization: Bearer ***"),
+        ("srun train --no-token --nodes 2", None),
     ],
 )
-def test_the_launch_command_keeps_no_secret(fake: Fake, given: str, shown: str) -> None:
+def test_the_launch_command_keeps_no_secret(fake: Fake, given: str, shown: str | None) -> None:
     rows = table("slurm-22.05.txt")
     next(row for row in rows if row["JobID"] == "103")["SubmitLine"] = given
     fake(rows=rows)
-    assert found(Query(job="103"))[("103", 1)].context.launch_command == shown
+    assert found(Query(job="103"))[("103", 1)].context.launch_command == (shown or given)
 
 
 def test_a_secret_at_the_cut_is_masked_before_it(fake: Fake) -> None:
@@ -452,4 +501,6 @@ def test_a_secret_at_the_cut_is_masked_before_it(fake: Fake) -> None:
 
 
 def test_masking_takes_work_in_proportion() -> None:
-    assert shown_command("token" * 200_000) == ("token" * 820)[:4096] + "…"
+    for piece in ("token", "--token=", "token ", "-", "= ", "a.b-c_d "):
+        shown = shown_command(piece * 200_000)
+        assert shown is not None and (len(shown) == 4097 or shown == "--token=***")

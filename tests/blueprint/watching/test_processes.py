@@ -138,11 +138,11 @@ def test_two_watchers_of_one_store_share_the_work(tmp_path: Path, store_url: str
             lay(tmp_path / "bundles", name)
         one.until(lambda: diagnosed(store_url) == [(name, "diagnosed", 0, "done") for name in names])
         assert (one.end(), other.end()) == (0, 0)
-    done = [[line["attempt"] for line in watcher.events("diagnosed")] for watcher in (one, other)]
-    assert sorted(done[0] + done[1]) == [f"{name}, attempt 1" for name in names], "each by one of them"
+    done = [[line["workload"] for line in watcher.events("diagnosed")] for watcher in (one, other)]
+    assert sorted(done[0] + done[1]) == names, "each by one of them"
     assert done[0] and done[1]
-    sent = [line["attempt"] for watcher in (one, other) for line in watcher.events("delivered")]
-    assert sorted(sent) == [f"{name}, attempt 1" for name in names]
+    sent = [line["workload"] for watcher in (one, other) for line in watcher.events("delivered")]
+    assert sorted(sent) == names
     assert results(store_url) == names
 
 

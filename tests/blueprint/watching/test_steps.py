@@ -1,5 +1,6 @@
 """What is found is brought to one result per attempt and sink, whatever fails on the way."""
 
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -374,3 +375,24 @@ def test_a_key_is_that_of_the_result(store: Store) -> None:
     with closing(sqlite3.connect(store.place)) as plain:
         (row,) = plain.execute("SELECT key, state FROM watch_attempts").fetchall()
     assert row == (attempt_key(None, result.context), "diagnosed") and result.context.cluster == "example"
+
+
+# --- log lines --------------------------------------------------------------------------------------------------------
+
+
+def test_fields_of_log_lines_mean_the_same_in_all_events(store: Store) -> None:
+    """Whoever searches a workload's lines finds all of them, and no field changes its type."""
+    sink = Failing(ConnectorError("busy"), SinkRefused("no"))
+    broken = problem(500, "broken")
+    service = FakeService(lambda request, n: broken if n == 0 and request.url.path.endswith("/attribution") else None)
+    steps = Steps(store, Scripted(ended("a")), service, sinks={"one": sink, "two": FakeSink()}, retry_secs=60)
+    steps.round()
+    for _ in range(4):
+        steps.run()
+        steps.pass_by(300)
+    of_attempts = [line for line in steps.logs if "workload" in line or "attempt" in line]
+    told = {line["event"] for line in of_attempts}
+    assert told >= {"found", "attempt not diagnosed", "diagnosed", "delivered", "not delivered", "delivery failed"}
+    assert {(line["workload"], line["attempt"]) for line in of_attempts} == {("a", 1)}
+    times = [line[key] for line in steps.logs for key in ("ready_at", "again_at") if key in line]
+    assert len(times) >= 3 and all(re.fullmatch(r"2026-05-04T\d\d:\d\d:\d\dZ", time) for time in times)

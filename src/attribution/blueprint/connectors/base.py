@@ -23,6 +23,12 @@ S = TypeVar("S", bound=Strict)
 Halted = Callable[[], bool]
 """Answers whether collecting must end now."""
 
+
+def never() -> bool:
+    """Nothing halts what is short."""
+    return False
+
+
 DEADLINE = "deadline"
 """Why evidence is missing that was not collected in time."""
 

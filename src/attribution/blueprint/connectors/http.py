@@ -6,8 +6,6 @@ server does.
 """
 
 import re
-import ssl
-import threading
 import time
 from abc import abstractmethod
 from base64 import b64encode
@@ -15,20 +13,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import httpx
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-import attribution
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import DEADLINE, Collected, Collector, ConnectorError, Halted
-from attribution.blueprint.connectors.foreign import hidden
+from attribution.blueprint.connectors.calls import Caller, Refused, Why, bearer, in_header, unanswered
+from attribution.blueprint.connectors.foreign import hidden, one_line
 from attribution.client.retry import BUSY, Busy, Retries, send
-from attribution.configuration.secrets import Address, Secret, without_password
+from attribution.configuration.secrets import Address, Secret, without_secrets
 from attribution.contracts.base import Strict
 from attribution.contracts.observation import Observation, Window
 from attribution.contracts.plan import CollectionPlan
@@ -44,7 +41,6 @@ _LONGEST_SLEEP_SECS = 0.2
 _LOST_IN_A_ROW = 3
 _NO_SUCH_METHOD = 405
 _KEPT_HEADERS = ("retry-after", "content-type", "location")
-_SHOWN_WORDS = 300
 
 
 class HttpSettings(Strict):
@@ -87,38 +83,6 @@ class HttpSettings(Strict):
         if value is not None:
             in_header(value.get_secret_value())
         return value
-
-
-def in_header(value: str) -> str:
-    """The value, which may stand in a header. ValueError if it may not."""
-    if not (value.isascii() and value.isprintable() and value.strip() == value):
-        raise ValueError("holds characters that no header may hold")
-    return value
-
-
-Header = Annotated[str, AfterValidator(in_header)]
-"""A setting that is sent in a header."""
-
-
-class Why(StrEnum):
-    """Why there is no answer."""
-
-    DENIED = "denied"
-    BUSY = "busy"
-    UNREACHABLE = "unreachable"
-    WRONG = "wrong"
-    TOO_LARGE = "too_large"
-    UNREADABLE = "unreadable"
-
-
-class Refused(ConnectorError):
-    """There is no answer. `text` is what the server said, `status` its HTTP status if there was one."""
-
-    def __init__(self, why: Why, message: str, status: int | None = None, text: str = "") -> None:
-        self.why = why
-        self.status = status
-        self.text = text
-        super().__init__(message)
 
 
 class HaltedError(Exception):
@@ -173,26 +137,22 @@ class HttpSource:
 
     def __init__(self, settings: HttpSettings, headers: Mapping[str, str] | None = None) -> None:
         self.settings = settings
-        self.address = without_password(settings.url)
-        self._headers = {
-            "User-Agent": f"attribution/{attribution.__version__}",
-            "Accept-Encoding": "gzip",
-            **(headers or {}),
-        }
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
+        self.address = without_secrets(settings.url)
+        sent, auth = {"Accept-Encoding": "gzip", **(headers or {})}, None
+        if settings.token is not None:
+            sent["Authorization"] = f"Bearer {settings.token.get_secret_value()}"
+        elif settings.username is not None and settings.password is not None:
+            auth = httpx.BasicAuth(settings.username, settings.password.get_secret_value())
+        self._caller = Caller(settings.url, settings.timeout_secs, sent, auth, settings.ca_file)
 
     def open(self) -> None:
         """Read the certificates and the token that is renewed. Raises ConnectorError if they cannot be."""
-        self._connected()
-        _fresh(self.settings.fresh_token_file)
+        self._caller.open()
+        self._fresh()
 
     def close(self) -> None:
         """Give up the connections."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        self._caller.close()
 
     def get(self, path: str, params: Mapping[str, str], halted: Halted, effort: Effort) -> Answer:
         """The answer to one question. Raises Refused, HaltedError."""
@@ -210,22 +170,6 @@ class HttpSource:
             if error.status != _NO_SUCH_METHOD:
                 raise
         return self.get(path, form, halted, effort)
-
-    def _connected(self) -> httpx.Client:
-        with self._lock:
-            if self._client is None:
-                own = self.settings
-                auth = None
-                headers = dict(self._headers)
-                if own.token is not None:
-                    headers["Authorization"] = f"Bearer {own.token.get_secret_value()}"
-                elif own.username is not None and own.password is not None:
-                    auth = httpx.BasicAuth(own.username, own.password.get_secret_value())
-                verify = _certificates(own.ca_file) if own.ca_file else True
-                self._client = httpx.Client(
-                    headers=headers, auth=auth, verify=verify, timeout=own.timeout_secs, follow_redirects=False
-                )
-            return self._client
 
     def _answer(self, one: "_Try") -> Answer:
         patience = self.settings.retry_secs if one.effort.is_patient else 0.0
@@ -247,27 +191,16 @@ class HttpSource:
         if one.halted():
             raise HaltedError
         headers = {"Content-Type": "application/x-www-form-urlencoded"} if one.body is not None else {}
-        headers |= _fresh(self.settings.fresh_token_file)
-        start, held = time.monotonic(), bytearray()
-        try:
-            with self._connected().stream(one.method, one.url, content=one.body, headers=headers) as response:
-                _note_clock(response, one.effort)
-                for chunk in response.iter_bytes():
-                    held += chunk
-                    if len(held) > self.settings.answer_bytes:
-                        raise Refused(Why.TOO_LARGE, f"sent more than {self.settings.answer_bytes} bytes in one answer")
-                    if one.halted():
-                        raise HaltedError
-                    if time.monotonic() - start > self.settings.timeout_secs:
-                        raise httpx.ReadTimeout("the answer did not end in time")
-        except httpx.DecodingError as error:
-            raise Refused(Why.UNREADABLE, f"sent what cannot be decompressed: {_words(str(error))}") from None
-        except httpx.InvalidURL as error:
-            raise Refused(Why.WRONG, f"has an address that cannot be used: {_words(str(error))}") from None
-        except (httpx.LocalProtocolError, ValueError):  # its words hold the header, which may be a secret
-            raise Refused(
-                Why.WRONG, "cannot be asked: a token, a user or a header holds characters that none may"
-            ) from None
+        headers |= self._fresh()
+        held = bytearray()
+        with self._caller.answer(one.method, one.url, one.body, headers) as response:
+            _note_clock(response, one.effort)
+            for chunk in response.iter_bytes():
+                held += chunk
+                if len(held) > self.settings.answer_bytes:
+                    raise Refused(Why.TOO_LARGE, f"sent more than {self.settings.answer_bytes} bytes in one answer")
+                if one.halted():
+                    raise HaltedError
         kept = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
         return httpx.Response(response.status_code, headers=kept, content=bytes(held))
 
@@ -276,18 +209,16 @@ class HttpSource:
         if isinstance(error, Busy):
             status, text = error.response.status_code, self._text(error.response)
             return Refused(Why.BUSY, f"answered {status} after {times}{_said(text)}", status, text)
-        if isinstance(error, httpx.TimeoutException):
-            return Refused(Why.UNREACHABLE, f"did not answer within {self.settings.timeout_secs:g} s ({times})")
-        reason = _words(str(error)) or type(error).__name__
-        return Refused(Why.UNREACHABLE, f"cannot be reached at {self.address}: {reason} ({times})")
+        why = unanswered(error, self.settings.timeout_secs, self.address)
+        return Refused(Why.UNREACHABLE, f"{why} ({times})")
 
     def _refused(self, response: httpx.Response) -> Refused:
         status, text = response.status_code, self._text(response)
         if status in {401, 403}:
             return Refused(Why.DENIED, f"refuses the credentials ({status}){_said(text)}", status, text)
         if 300 <= status < 400:
-            location = without_password(response.headers.get("location", ""))
-            where = _words(hidden(re.split(r"[?#]", location, maxsplit=1)[0], self._secrets()))
+            location = without_secrets(response.headers.get("location", ""))
+            where = one_line(hidden(re.split(r"[?#]", location, maxsplit=1)[0], self._secrets()))
             return Refused(Why.WRONG, f"sends elsewhere ({status}): {where or 'it does not say where'}", status, text)
         return Refused(Why.WRONG, f"answered {status}{_said(text)}", status, text)
 
@@ -301,30 +232,14 @@ class HttpSource:
         if own.username is not None and own.password is not None:
             yield b64encode(f"{own.username}:{own.password.get_secret_value()}".encode()).decode()
         try:
-            yield from (value.removeprefix("Bearer ") for value in _fresh(own.fresh_token_file).values())
+            yield from (value.removeprefix("Bearer ") for value in self._fresh().values())
         except ConnectorError:
             return  # it was not sent either
 
-
-def _fresh(file: Path | None) -> dict[str, str]:
-    """The header with the token that a file holds now. ConnectorError if it holds none that can be sent."""
-    if file is None:
-        return {}
-    try:
-        token = file.read_text(encoding="utf-8").strip()
-        return {"Authorization": f"Bearer {in_header(token)}"} if token else {}
-    except OSError as error:
-        raise ConnectorError(f"cannot read the token of {file}: {error.strerror or error}") from None
-    except ValueError:
-        raise ConnectorError(f"cannot use the token of {file}: it holds characters that no header may hold") from None
-
-
-def _certificates(file: Path) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=str(file))
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise ConnectorError(f"cannot read the certificates of {file}: {why}") from None
+    def _fresh(self) -> dict[str, str]:
+        """The header with the token that is renewed."""
+        file = self.settings.fresh_token_file
+        return {} if file is None else bearer(file)
 
 
 def _sleep_before_retry(secs: float, one: _Try) -> None:
@@ -345,15 +260,9 @@ def _note_clock(response: httpx.Response, effort: Effort) -> None:
     effort.ahead_secs = (date - datetime.now(UTC)).total_seconds()
 
 
-def _words(text: str) -> str:
-    """Another's text as part of one line: no control characters, not too long."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= _SHOWN_WORDS else f"{line[:_SHOWN_WORDS]}…"
-
-
 def _said(text: str) -> str:
     """What a server said of its refusal, to be put behind a sentence. A page of HTML says nothing of use."""
-    words = _words(text)
+    words = one_line(text)
     return "" if not words or words.lstrip().startswith("<") else f": {words}"
 
 
@@ -476,7 +385,7 @@ class HttpCollector(Collector[S]):
             server.note(error)
             failure = (Status.ERROR, str(error))
         except Exception as error:  # whatever a server's answer leads to, the next question is still asked
-            failure = (Status.ERROR, f"failed: {_words(str(error)) or type(error).__name__}")
+            failure = (Status.ERROR, f"failed: {one_line(error)}")
         for node in question.nodes:
             if node not in delivered or failure:
                 status, reason = failure or self._nothing(question, call, node)

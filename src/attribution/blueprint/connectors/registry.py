@@ -7,6 +7,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from attribution.blueprint.connectors.base import Collector, Connector, ContextConnector, Kind, Sink
+from attribution.blueprint.connectors.foreign import one_line
 
 GROUP = "attribution.connectors"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -35,7 +36,7 @@ def find_connectors(declared: Iterable[EntryPoint] | None = None) -> Registry:
         try:
             connector = _load(point)
         except Exception as error:  # whatever another's package raises
-            broken[point.name] = f"cannot be loaded: {' '.join(str(error).split()) or type(error).__name__}"
+            broken[point.name] = f"cannot be loaded: {one_line(error)}"
             continue
         if point.name in known[connector.kind]:
             broken[point.name] = f"is declared twice: {point.value} is not used"

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from attribution.blueprint.connectors.base import ConnectorError
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.observation import Window
 
@@ -28,6 +29,13 @@ class Span:
         if self.start is None or self.start >= end:
             return None
         return Window(start=self.start, end=end)
+
+
+def known(window: Window | None) -> Window:
+    """A window that is there. Raises ConnectorError if there is none to ask for."""
+    if window is None:
+        raise ConnectorError("the context does not say when the attempt ran, or it has not begun")
+    return window
 
 
 def _moved(at: datetime | None, secs: int) -> datetime | None:

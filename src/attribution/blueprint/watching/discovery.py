@@ -13,7 +13,7 @@ from attribution.blueprint.attempt import Attempt, Found, Query, Unusable
 from attribution.blueprint.connectors.base import ConnectorError, ContextConnector
 from attribution.blueprint.orchestrator import Orchestrator, Parts
 from attribution.blueprint.watching.documents import to_document
-from attribution.blueprint.watching.logs import logger, words
+from attribution.blueprint.watching.logs import logger, stamp, words
 from attribution.blueprint.watching.meters import Meters
 from attribution.blueprint.watching.settings import WatchSettings
 from attribution.contracts.context import ExecutionContext
@@ -182,7 +182,7 @@ class Discovery:
                     workload=words(context.workload_id),
                     attempt=context.attempt,
                     origin=words(sighting.origin),
-                    ready_at=sighting.ready_at.isoformat(),
+                    ready_at=stamp(sighting.ready_at),
                 )
 
     def _tell(self, origin: str, reason: str, is_failure: bool = True) -> None:

@@ -1,8 +1,10 @@
 """The watcher's log lines: events with fields, and no evidence."""
 
+from datetime import UTC, datetime
+
 import structlog
 
-from attribution.presentation.columns import visible
+from attribution.blueprint.connectors.foreign import one_line
 
 Logger = structlog.typing.FilteringBoundLogger
 _LONGEST = 500
@@ -14,7 +16,11 @@ def logger() -> Logger:
     return found
 
 
+def stamp(at: datetime) -> str:
+    """A time as all log lines have it."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
 def words(error: BaseException | str) -> str:
     """A reason as one bounded line that no terminal acts on."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return visible(text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…")
+    return one_line(error, _LONGEST)

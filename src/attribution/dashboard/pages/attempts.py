@@ -1,66 +1,83 @@
-"""The list of attempts, the newest first, with filters that stand in its address."""
+"""The list of attempts, with filters that stand in its address, or how many of them have which cause or node."""
 
-from dataclasses import asdict, dataclass
-from datetime import datetime
+from dataclasses import asdict
+from datetime import datetime, timedelta
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
 
 from attribution.contracts.errors import ConfigurationError
 from attribution.contracts.exchange import ProblemItem
 from attribution.dashboard.access import reader_of
 from attribution.dashboard.rendering import page
-from attribution.dashboard.views.attempts import FACETS, PATH, SHOWN_VALUES, attempts_view, href
+from attribution.dashboard.views import links, summary
+from attribution.dashboard.views.attempts import FACETS, PATH, SHOWN_VALUES, Found, attempts_view
 from attribution.dashboard.views.query import Asked, BadQuery, read
+from attribution.dashboard.views.timed import plain
 from attribution.store.faults import StoreUnavailable
-from attribution.store.queries import Counted, Page, count_results, facet, list_results
+from attribution.store.queries import Page, ResultFilters, list_in
+from attribution.store.selection import Reading, reading
+from attribution.store.survey import Survey, groups_in, survey_in
 
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What the store answers to a query."""
-
-    asked: Asked
-    page: Page
-    total: int
-    facets: dict[str, tuple[Counted, ...]]
-    now: datetime
+_SPANS = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}
 
 
 def html(request: Request) -> Response:
     """The page."""
-    found = _find(request)
-    view = attempts_view(found.asked.query, found.page, found.total, found.facets, found.now)
-    return HTMLResponse(page("attempts.html", view=view))
+    asked, found, now = _find(request)
+    return HTMLResponse(page("attempts.html", view=attempts_view(asked.query, found, now)))
 
 
 def json(request: Request) -> Response:
-    """The same as JSON: the filters, how many there are in all, the attempts, facets, and the address of older ones."""
-    found = _find(request)
-    query = found.asked.query
-    older = query.with_(after=found.page.next).address(f"{PATH}.json") if found.page.next else None
+    """The same as JSON: the filters, how many there are in all, the attempts or groups, facets, the next page."""
+    asked, found, _ = _find(request)
+    query, after = asked.query, found.page.next if found.page else None
     answer: dict[str, Any] = {
         "filters": dict(query.pairs()),
-        "total": found.total,
-        "attempts": [{"href": href(row.key), **_plain(asdict(row))} for row in found.page.rows],
-        "facets": {name: [asdict(count) for count in counts] for name, counts in found.facets.items()},
-        "older": older,
+        "total": found.survey.total,
+        "total_is_at_least": found.survey.more,
+        "summary": {span: _summed(one) for span, one in found.spans.items()},
+        "attempts": [
+            {"href": links.attempt(row.key), **plain(asdict(row))} for row in (found.page.rows if found.page else ())
+        ],
+        "groups": None if found.groups is None else [plain(asdict(row)) for row in found.groups.rows],
+        "groups_among": found.groups.of if found.groups else None,
+        "facets": {name: [asdict(item) for item in one.values] for name, one in found.survey.facets.items()},
+        "facets_among": {name: one.of for name, one in found.survey.facets.items()},
+        "next": query.with_(after=after).address(f"{PATH}.json") if after else None,
     }
     return JSONResponse(answer)
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """A row with its times as text."""
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
+def _summed(found: Survey) -> dict[str, Any]:
+    """The numbers of one span of time."""
+    values = {name: {item.value: item.results for item in one.values} for name, one in found.facets.items()}
+    return {"attempts": found.total, "failed": summary.failed_of(found), **values}
 
 
-def _find(request: Request) -> _Found:
-    now = request.app.state.clock()
+def _find(request: Request) -> tuple[Asked, Found, datetime]:
+    now: datetime = request.app.state.clock()
     store, tenant = request.app.state.store, reader_of(request).tenant
     asked = read(request.query_params.multi_items(), now)
+    with reading(store, tenant) as asking:
+        found = Found(
+            page=None if asked.group else listed_in(asking, asked),
+            groups=groups_in(asking, asked.group, asked.filters, asked.page.size) if asked.group else None,
+            survey=survey_in(asking, asked.filters, FACETS, SHOWN_VALUES),
+            spans={
+                span: survey_in(asking, ResultFilters(since=now - length), summary.FACETS, SHOWN_VALUES)
+                for span, length in _SPANS.items()
+            },
+        )
+    return asked, found, now
+
+
+def listed_in(asking: Reading, asked: Asked) -> Page:
+    """A page of the list; a cursor that leads nowhere is the reader's mistake."""
     try:
-        listed = list_results(store, tenant, asked.filters, page=asked.page)
+        return list_in(asking, asked.filters, asked.order, asked.page)
     except StoreUnavailable:
         raise
     except ConfigurationError:  # the cursor
@@ -68,5 +85,6 @@ def _find(request: Request) -> _Found:
         raise BadQuery(
             [ProblemItem(place="?after", code="no-cursor", message="`after` leads nowhere", remedy=remedy)]
         ) from None
-    counted = {name: facet(store, name, tenant, asked.filters, SHOWN_VALUES) for name in FACETS}
-    return _Found(asked, listed, count_results(store, tenant, asked.filters), counted, now)
+
+
+ROUTES = (Route(PATH, html), Route(f"{PATH}.json", json))

@@ -1,46 +1,70 @@
 """The diagnosis of one attempt: a page, the whole result as JSON, and Markdown for a ticket."""
 
-import re
-
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.dashboard.access import reader_of
-from attribution.dashboard.problems import WebProblem, shown
+from attribution.dashboard.pages.results import result_of
 from attribution.dashboard.rendering import page
-from attribution.dashboard.views.attempts import href
-from attribution.dashboard.views.diagnosis import diagnosis_view
+from attribution.dashboard.views import links
+from attribution.dashboard.views.diagnosis import diagnosis_view, lead_causes
+from attribution.dashboard.views.seen import SAME_DEVICE, SeenRow, as_kept, seen_rows
 from attribution.presentation import delivery
 from attribution.presentation import markdown as as_markdown
-from attribution.store.queries import get_result
-
-_KEY = re.compile(r"[0-9a-f]{32}")
+from attribution.presentation.answer import Answer
+from attribution.store.history import seen_before
+from attribution.store.queries import get_row
 
 
 def html(request: Request) -> Response:
     """The page."""
-    result = _result(request)
-    key = request.path_params["key"]
-    links = {"json": f"{href(key)}.json", "markdown": f"{href(key)}.md", "name": f"attribution-{key[:12]}"}
-    return HTMLResponse(page("diagnosis.html", view=diagnosis_view(result), links=links))
+    result = result_of(request)
+    return HTMLResponse(
+        page("diagnosis.html", view=diagnosis_view(result, request.path_params["key"], _seen(request, result)))
+    )
 
 
 def json(request: Request) -> Response:
     """The AttributionBlueprintResult, whole."""
-    return Response(_result(request).model_dump_json(), media_type="application/json")
+    return Response(result_of(request).model_dump_json(), media_type="application/json")
 
 
 def markdown(request: Request) -> Response:
-    """The diagnosis as Markdown."""
-    result = _result(request)
+    """The diagnosis as Markdown, with the addresses of its pages below the address of the dashboard."""
+    result, key = result_of(request), request.path_params["key"]
     text = as_markdown.render(result.diagnosis) + "\n".join([*delivery.as_markdown(result), ""])
+    text += "\n".join(["", *as_markdown.pages(_pages(key, result)), ""])
     return Response(text.encode("utf-8", "replace"), media_type="text/markdown")
 
 
-def _result(request: Request) -> AttributionBlueprintResult:
-    key = request.path_params["key"]
-    found = get_result(request.app.state.store, key, reader_of(request).tenant) if _KEY.fullmatch(key) else None
-    if found is None:
-        raise WebProblem(404, f"No attempt is known by `{shown(key, 60)}`. It may never have been diagnosed here.")
-    return found
+def _pages(key: str, result: AttributionBlueprintResult) -> list[tuple[str, str]]:
+    """What a reader of a ticket may want to open, with its address."""
+    answer = Answer(result.diagnosis)
+    found = [("the diagnosis", links.attempt(key)), ("how it was decided", links.decided(key))]
+    decisive = [item for block in answer.blocks() for item in block.evidence]
+    found += [("the decisive line", links.evidence(key, item.id)) for item in decisive[:1]]
+    return [*found, ("the evidence as a bundle", links.excerpt(key))]
+
+
+def _seen(request: Request, result: AttributionBlueprintResult) -> tuple[SeenRow, ...]:
+    """What was seen before of the causes that count first, each thing once; nothing where none is named."""
+    store, tenant = request.app.state.store, reader_of(request).tenant
+    causes = lead_causes(Answer(result.diagnosis))
+    row = get_row(store, request.path_params["key"], tenant) if causes else None
+    if row is None:
+        return ()
+    told: dict[tuple[str, str], SeenRow] = {}
+    for cause in (as_kept(cause, result.context) for cause in causes):
+        found = seen_before(store, tenant, cause.node, cause.device, cause.symptom, row.at)
+        for item in seen_rows(found, cause, row.at):
+            told.setdefault((item.what, item.name if item.what != SAME_DEVICE else item.href), item)
+    return tuple(told.values())
+
+
+ROUTES = (
+    Route("/attempts/{key}.json", json),
+    Route("/attempts/{key}.md", markdown),
+    Route("/attempts/{key}", html),
+)

@@ -3,6 +3,7 @@
 from sqlalchemy import text
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 
 async def alive(request: Request) -> Response:
@@ -15,3 +16,6 @@ def ready(request: Request) -> Response:
     with request.app.state.store.read() as connection:
         connection.execute(text("SELECT 1"))
     return JSONResponse({"status": "ok"})
+
+
+ROUTES = (Route("/healthz", alive), Route("/readyz", ready))

@@ -1,16 +1,19 @@
 """The list of attempts: what is asked, what was found, and links that narrow it or take it further."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from attribution.contracts.vocabulary import SubDomain, TerminalState
-from attribution.dashboard.views import states
-from attribution.dashboard.views.query import Query
+from attribution.dashboard.views import links, states
+from attribution.dashboard.views.query import GroupBy, Query
+from attribution.dashboard.views.spans import Choice
 from attribution.dashboard.views.states import Badge
+from attribution.dashboard.views.summary import SpanView, percent, summary_view
 from attribution.presentation import words
 from attribution.presentation.columns import clip
-from attribution.store.queries import Counted, Listed, NodeRole, Page
+from attribution.store.queries import Listed, NodeRole, Order, Page
+from attribution.store.survey import Facet, Groups, Survey
 
 PATH = "/attempts"
 
@@ -82,12 +85,39 @@ class FacetValue:
 
 @dataclass(frozen=True, slots=True)
 class FacetView:
-    """The values of one key."""
+    """The values of one key. `bound` says among how many attempts they were counted, if not among all."""
 
     name: str
     label: str
     values: tuple[FacetValue, ...]
     more: bool
+    bound: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """The attempts with one value: how many, what share, when the newest ended, and where they are listed."""
+
+    word: str
+    href: str
+    page: str
+    about: str
+    count: str
+    share: str
+    width: int
+    instant: str
+    at: str
+    age: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsView:
+    """Attempts by cause or by node."""
+
+    label: str
+    rows: tuple[GroupRow, ...]
+    bound: str
+    more: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +127,18 @@ class AttemptsView:
     told: str
     count: str
     json: str
+    summary: tuple[SpanView, ...]
     fields: tuple[FieldView, ...]
     kept: tuple[tuple[str, str], ...]
+    ways: tuple[Choice, ...]
+    orders: tuple[Choice, ...]
+    times: tuple[Choice, ...]
+    groups: GroupsView | None
     rows: tuple[RowView, ...]
-    newest: str
-    older: str
+    caption: str
+    first: str
+    next: str
+    next_word: str
     facets: tuple[FacetView, ...]
     empty: str
 
@@ -111,24 +148,70 @@ def href(key: str) -> str:
     return f"{PATH}/{key}"
 
 
-def attempts_view(
-    query: Query, page: Page, total: int, facets: Mapping[str, Sequence[Counted]], now: datetime
-) -> AttemptsView:
-    """The list page: a part of `total` attempts, and for each of FACETS how many have which value."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the store answers: a page of attempts or their groups, how many there are, and what the days were like."""
+
+    page: Page | None
+    groups: Groups | None
+    survey: Survey
+    spans: Mapping[str, Survey]
+
+
+def attempts_view(query: Query, found: Found, now: datetime) -> AttemptsView:
+    """The list page: a part of all attempts that match or their groups, and for each of FACETS how many have which."""
     told = ", ".join(_told(query))
-    older = query.with_(after=page.next).address(PATH) if page.next else ""
+    rows = found.page.rows if found.page else ()
+    after = found.page.next if found.page else None
+    oldest_first = query.sort == Order.OLDEST
+    kept = (*FACETS, "node_role", "group", "sort", "limit")
     return AttemptsView(
         told=told,
-        count=words.counted(total, "attempt"),
+        count=count_words(found.survey),
         json=query.address(f"{PATH}.json"),
+        summary=summary_view(found.spans),
         fields=tuple(_field(query, name) for name in FIELDS),
-        kept=tuple(pair for pair in query.pairs() if pair[0] in (*FACETS, "node_role", "limit") and pair[0] != "node"),
-        rows=tuple(_row(row, query, now) for row in page.rows),
-        newest=query.with_().address(PATH) if query.after else "",
-        older=older,
-        facets=tuple(view for name in FACETS if (view := _facet(query, name, facets.get(name, ()))) is not None),
+        kept=tuple(pair for pair in query.pairs() if pair[0] in kept and pair[0] != "node"),
+        ways=tuple(_ways(query)),
+        orders=() if found.groups else tuple(_orders(query)),
+        times=tuple(_times(query)),
+        groups=_groups(query, found.groups, found.survey, now) if found.groups and found.groups.rows else None,
+        rows=tuple(row_view(row, now) for row in rows),
+        caption=f"Attempts, the {'oldest' if oldest_first else 'newest'} first",
+        first=query.with_().address(PATH) if query.after else "",
+        next=query.with_(after=after).address(PATH) if after else "",
+        next_word="Newer" if oldest_first else "Older",
+        facets=tuple(
+            view for name in FACETS if (view := _facet(query, name, found.survey.facets.get(name))) is not None
+        ),
         empty=_empty(query, told),
     )
+
+
+def count_words(found: Survey) -> str:
+    """How many attempts there are, as far as they were counted."""
+    return f"At least {found.total:,} attempts" if found.more else words.counted(found.total, "attempt")
+
+
+def _ways(query: Query) -> Iterator[Choice]:
+    for group, word in (("", "One by one"), (GroupBy.CAUSE.value, "By cause"), (GroupBy.NODE.value, "By node")):
+        yield Choice(word, query.with_(group=group).address(PATH), query.group == group)
+
+
+def _orders(query: Query) -> Iterator[Choice]:
+    for order, word in (("", "Newest first"), (Order.OLDEST.value, "Oldest first")):
+        yield Choice(word, query.with_(sort=order).address(PATH), (query.sort == Order.OLDEST) == bool(order))
+
+
+_TIMES = (("24h", "24 hours"), ("7d", "7 days"), ("30d", "30 days"), ("", "all time"))
+
+
+def _times(query: Query) -> Iterator[Choice]:
+    for since, word in _TIMES:
+        chosen = query.since == since and not query.until
+        yield Choice(word, query.with_(since=since, until="").address(PATH), chosen)
+    if query.until or query.since not in {since for since, _ in _TIMES}:
+        yield Choice("as written above", query.with_().address(PATH), True)
 
 
 def _told(query: Query) -> Iterator[str]:
@@ -141,7 +224,7 @@ def _told(query: Query) -> Iterator[str]:
 
 def _empty(query: Query, told: str) -> str:
     if query.after:
-        return "No older attempts."
+        return "No further attempts."
     if told:
         return f"No attempt matches {told}."
     return "No attempt was diagnosed yet. `attribution run` writes its results into this store."
@@ -155,7 +238,8 @@ def _field(query: Query, name: str) -> FieldView:
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def _row(row: Listed, query: Query, now: datetime) -> RowView:
+def row_view(row: Listed, now: datetime) -> RowView:
+    """One attempt as a line of a list."""
     cause, blame = _blamed(row)
     return RowView(
         href=href(row.key),
@@ -168,7 +252,7 @@ def _row(row: Listed, query: Query, now: datetime) -> RowView:
         cause=clip(cause, TEXT_COLUMNS),
         blame=clip(blame, TEXT_COLUMNS),
         node=clip(row.cause_node or "", NAME_COLUMNS),
-        node_href=query.with_(node=row.cause_node, node_role=NodeRole.AFFECTED).address(PATH) if row.cause_node else "",
+        node_href=links.node(row.cause_node) if row.cause_node else "",
         nodes=f"of {words.counted(row.nodes, 'node')}" if row.nodes else "",
     )
 
@@ -197,17 +281,53 @@ def age(at: datetime, now: datetime) -> str:
     return next((f"{secs // size:,.0f} {unit} ago" for size, unit in _AGES if secs >= size), "just now")
 
 
+# --- groups -------------------------------------------------------------------------------------------------------
+
+
+def _groups(query: Query, found: Groups, survey: Survey, now: datetime) -> GroupsView:
+    name = query.group
+    whole = found.of or survey.total
+    largest = max((row.results for row in found.rows), default=1)
+    rows = []
+    for row in found.rows:
+        changes = {name: row.value, "group": ""} | ({"node_role": NodeRole.AFFECTED} if name == "node" else {})
+        rows.append(
+            GroupRow(
+                word=clip(words.sentence(_word(name, row.value)), NAME_COLUMNS),
+                href=query.with_(**changes).address(PATH),
+                page=links.node(row.value) if name == "node" else links.symptom(row.value),
+                about="history" if name == "node" else "about",
+                count=f"{row.results:,}",
+                share=percent(row.results, whole),
+                width=max(1, round(100 * row.results / largest)),
+                instant=row.last_at.astimezone(UTC).isoformat(timespec="seconds"),
+                at=words.time(row.last_at)[: len("2026-05-04 03:06:58")],
+                age=age(row.last_at, now),
+            )
+        )
+    left = found.values - len(found.rows)
+    more = f"and {words.counted(left, 'rarer ' + LABELS[name].lower())}; narrow the list to see them" if left else ""
+    bound = f"Counted {_bound(found.of)}." if found.of else ""
+    return GroupsView(LABELS[name], tuple(rows), bound, more)
+
+
 # --- facets -------------------------------------------------------------------------------------------------------
 
 
-def _facet(query: Query, name: str, counts: Sequence[Counted]) -> FacetView | None:
+def _facet(query: Query, name: str, found: Facet | None) -> FacetView | None:
     """The values of one key; nothing where there is nothing to choose."""
+    if found is None:
+        return None
     chosen = getattr(query, name)
-    listed = [(item.value, f"{item.results:,}") for item in counts]
+    listed = [(item.value, f"{item.results:,}") for item in found.values]
     if chosen and chosen not in {value for value, _ in listed}:
         listed.insert(0, (chosen, ""))
     values = tuple(_value(query, name, value, count, value == chosen) for value, count in listed)
-    return FacetView(name, LABELS[name], values, len(counts) >= SHOWN_VALUES) if values else None
+    return FacetView(name, LABELS[name], values, found.more, _bound(found.of)) if values else None
+
+
+def _bound(of: int | None) -> str:
+    return "" if of is None else f"among the newest {of:,} that match"
 
 
 def _value(query: Query, name: str, value: str, count: str, chosen: bool) -> FacetValue:

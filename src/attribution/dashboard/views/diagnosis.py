@@ -5,21 +5,35 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from attribution.contracts.context import ExecutionContext
+from attribution.contracts.diagnosis import Cause
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Confidence, SubDomain
-from attribution.dashboard.views import states, tables
+from attribution.dashboard.views import links, states, tables
+from attribution.dashboard.views.decision import Branch, decision_tree
 from attribution.dashboard.views.evidence import SHOWN_BLOCKS, FindingView, findings
+from attribution.dashboard.views.seen import SeenRow
 from attribution.dashboard.views.states import Badge
+from attribution.dashboard.views.steps import Step, steps
+from attribution.dashboard.views.strips import Strip, strips
 from attribution.dashboard.views.tables import Table
-from attribution.presentation import details, words
+from attribution.dashboard.views.timeline import Timeline, timeline
+from attribution.presentation import words
 from attribution.presentation.answer import Answer
-from attribution.presentation.facts import facts, gaps, steps
+from attribution.presentation.columns import clip
+from attribution.presentation.facts import facts, gaps
+from attribution.presentation.facts import steps as next_steps
+from attribution.store.units import Gpus, gpus_of, place_of, units
 
 SHOWN_CONTEXT_NODES = 16
 """Nodes of the allocation that the page names."""
 
-SHOWN_TRACE = 400
-"""Lines of the trace that the page shows."""
+SHOWN_PLACES = 3
+"""Places that the headline names one by one."""
+
+SHOWN_GAPS = 3
+"""What was not examined, as the headline tells it; the section has the rest."""
+
+_NAME_COLUMNS = 160
 
 _ASIDE = ("first failure", "impact", "device", "also seen", "harmless", "inferred")
 """Facts that say how it unfolded; the others have a place of their own on the page."""
@@ -34,11 +48,26 @@ class FactView:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceLine:
-    """One line of the trace; `depth` 1 is a stage, 2 a decision, 3 its reason."""
+class Part:
+    """One part of a place, such as a node or a GPU: its `name`, and what stands around that.
 
-    depth: int
-    text: str
+    `copied` says that a command wants the name: it gets a button.
+    """
+
+    lead: str
+    name: str
+    tail: str
+    href: str
+    copied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A step of the decision in one line."""
+
+    number: int
+    title: str
+    lead: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +80,21 @@ class DiagnosisView:
     badge: Badge
     verdict: str
     headline: str
-    where: str
+    key: str
+    where: tuple[tuple[Part, ...], ...]
+    joined: str
+    more_places: int
     steps: tuple[str, ...]
     would_decide: str
     exclude: str
     sure: str
     why: str
+    unexamined: tuple[str, ...]
+    more_unexamined: int
+    seen: tuple[SeenRow, ...]
+    timeline: Timeline | None
+    strips: tuple[Strip, ...]
+    more_strips: int
     facts: tuple[FactView, ...]
     findings: tuple[FindingView, ...]
     more_findings: int
@@ -69,16 +107,23 @@ class DiagnosisView:
     sources: Table[tables.SourceRow]
     streams: Table[tables.StreamRow]
     reports: Table[tables.ReportRow]
-    trace: tuple[TraceLine, ...]
-    more_trace: int
+    phases: tuple[Phase, ...]
+    branches: tuple[Branch, ...]
     identity: tuple[FactView, ...]
 
 
-def diagnosis_view(result: AttributionBlueprintResult) -> DiagnosisView:
-    """The page of one result."""
+def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[SeenRow, ...] = ()) -> DiagnosisView:
+    """The page of one result; `key` is its name in addresses, `seen` what was seen before."""
+
+    def href(item: str) -> str:
+        return links.evidence(key, item)
+
     answer = Answer(result.diagnosis)
     told = {fact.label: fact.texts for fact in facts(answer, everything=True)}
-    trace = [TraceLine(depth, text) for depth, text in details.trace(answer)]
+    drawn = timeline(result, href)
+    shown, more_strips = strips(result, drawn.scale, href) if drawn else ((), 0)
+    places = _places(answer, gpus_of(result.context))
+    not_seen = gaps(answer)
     blocks = len(answer.blocks(everything=True))
     return DiagnosisView(
         title=f"{answer.state}: {answer.verdict}",
@@ -87,26 +132,35 @@ def diagnosis_view(result: AttributionBlueprintResult) -> DiagnosisView:
         badge=states.state(result.diagnosis.terminal_state),
         verdict=answer.verdict,
         headline=_headline(answer),
-        where=_where(answer),
-        steps=tuple(words.sentence(step) for step in steps(answer)),
+        key=key,
+        where=tuple(places[:SHOWN_PLACES]),
+        joined="or" if result.diagnosis.sub_domain is SubDomain.AMBIGUOUS else "and",
+        more_places=max(0, len(places) - SHOWN_PLACES),
+        steps=tuple(words.sentence(step) for step in next_steps(answer)),
         would_decide=" ".join(told.get("would decide", ())),
         exclude=" ".join(told.get("exclude", ())),
         sure=_sure(answer),
         why=" ".join(told.get("why", ())),
+        unexamined=tuple(not_seen[:SHOWN_GAPS]),
+        more_unexamined=max(0, len(not_seen) - SHOWN_GAPS),
+        seen=seen,
+        timeline=drawn,
+        strips=shown,
+        more_strips=more_strips,
         facts=tuple(FactView(words.sentence(label), told[label]) for label in _ASIDE if label in told),
-        findings=findings(answer),
+        findings=findings(answer, href),
         more_findings=max(0, blocks - SHOWN_BLOCKS),
         notes=tuple(words.sentence(note) for note in result.diagnosis.notes[: tables.SHOWN_ROWS]),
-        aside=tables.aside_rows(answer),
-        noticed=tables.noticed_rows(answer),
-        alternatives=tables.alternative_rows(answer),
-        gaps=tuple(gaps(answer)[: tables.SHOWN_ROWS]),
+        aside=tables.aside_rows(answer, href),
+        noticed=tables.noticed_rows(answer, href),
+        alternatives=tables.alternative_rows(answer, href),
+        gaps=tuple(not_seen[: tables.SHOWN_ROWS]),
         untestable=tables.untestable_rows(answer),
         sources=tables.source_rows(answer),
         streams=tables.stream_rows(answer),
         reports=tables.report_rows(result.connector_reports),
-        trace=tuple(trace[:SHOWN_TRACE]),
-        more_trace=max(0, len(trace) - SHOWN_TRACE),
+        phases=tuple(_phase(step) for step in steps(result, key, most=0)),
+        branches=decision_tree(answer),
         identity=tuple(FactView(label, (text,)) for label, text in _identity(result) if text),
     )
 
@@ -125,12 +179,46 @@ def _headline(answer: Answer) -> str:
     return answer.unsaid or answer.diagnosis.summary
 
 
-def _where(answer: Answer) -> str:
-    """The place of the cause; the places of all that fit, where it is not known which of them it is."""
-    if answer.diagnosis.sub_domain is not SubDomain.AMBIGUOUS:
-        return answer.where
-    places = dict.fromkeys(answer.place(cause) for cause in answer.causes)
-    return words.listed([place for place in places if place], 3, "or")
+def lead_causes(answer: Answer) -> tuple[Cause, ...]:
+    """The cause that counts first; the first few of those that fit, where it is not known which of them it is."""
+    if answer.diagnosis.sub_domain is SubDomain.NONE:
+        return ()
+    return answer.causes[: SHOWN_PLACES if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS else 1]
+
+
+def _places(answer: Answer, gpus: Gpus) -> list[tuple[Part, ...]]:
+    """The places of the causes in parts that can be copied; of many, their nodes."""
+    if answer.diagnosis.sub_domain is SubDomain.NONE:
+        return []
+    if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS or len(answer.causes) == 1:
+        return list(dict.fromkeys(place for cause in answer.causes if (place := tuple(_parts(answer, cause, gpus)))))
+    names = words.natural(cause.node for cause in answer.causes if cause.node)
+    return [(_node(answer, name),) for name in names]
+
+
+def _parts(answer: Answer, cause: Cause, gpus: Gpus) -> Iterator[Part]:
+    if cause.node:
+        yield _node(answer, cause.node)
+    if cause.device:
+        known = units(cause.device, cause.node, gpus)
+        pieces = words.device(cause.device).split(" · ")
+        for place, piece in enumerate(pieces):
+            lead, _, name = piece.strip().rpartition(" ")
+            unit = known[min(place, len(known) - 1)] if known else ""
+            href = links.unit(place_of(cause.device, cause.node), unit) if unit else ""
+            yield Part(f"{clip(lead, _NAME_COLUMNS)} " if lead else "", clip(name, _NAME_COLUMNS), "", href, place == 0)
+    if cause.rank is not None:
+        ranks = answer.ranks(cause)
+        yield Part("rank ", str(cause.rank), f" and {ranks - 1:,} more" if ranks > 1 else "", "", False)
+
+
+def _node(answer: Answer, name: str) -> Part:
+    marked = answer.node(name)
+    return Part("", clip(name, _NAME_COLUMNS), marked[len(name) :], links.node(name), True)
+
+
+def _phase(step: Step) -> Phase:
+    return Phase(step.number, step.title, step.lead)
 
 
 def _sure(answer: Answer) -> str:

@@ -12,10 +12,13 @@ from attribution.contracts.errors import nearest
 from attribution.contracts.exchange import ProblemItem
 from attribution.contracts.vocabulary import SubDomain, TerminalState
 from attribution.presentation.columns import clip
-from attribution.store.queries import NodeRole, PageRequest, ResultFilters
+from attribution.store.queries import NodeRole, Order, PageRequest, ResultFilters
 
 LONGEST = 200
 """Characters that one value may have."""
+
+MAX_WORDS = 8
+"""Words that one search may have."""
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 """Attempts of one page."""
@@ -26,7 +29,8 @@ class Query:
     """The filters of a list as they stand in its address. Empty means that it was not asked for.
 
     `since` and `until` are an ISO date or time (UTC unless it says otherwise), or a span before now such as `24h` or
-    `7d`. `after` is where an older page begins, as the page before it told.
+    `7d`. `after` is where the next page begins, as the page before it told. With `group` the attempts are counted by
+    that key and not listed.
     """
 
     q: str = ""
@@ -39,6 +43,8 @@ class Query:
     user: str = ""
     since: str = ""
     until: str = ""
+    group: str = ""
+    sort: str = ""
     after: str = ""
     limit: str = ""
 
@@ -61,6 +67,13 @@ KEYS = tuple(item.name for item in fields(Query))
 E = TypeVar("E", bound=StrEnum)
 
 
+class GroupBy(StrEnum):
+    """What attempts are counted by instead of listed."""
+
+    CAUSE = "cause"
+    NODE = "node"
+
+
 class BadQuery(Exception):
     """The address asks for what there is not. `items` name each key and a remedy."""
 
@@ -76,6 +89,8 @@ class Asked:
     query: Query
     filters: ResultFilters
     page: PageRequest
+    order: Order = Order.NEWEST
+    group: GroupBy | None = None
 
 
 def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
@@ -108,10 +123,16 @@ def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
         problems.append(_item("until", "order", "lies before `since`", "swap the two"))
     if filters.node_role and not filters.node:
         problems.append(_item("node_role", "alone", "is given without `node`", "name the node as well"))
+    if len((filters.search or "").split()) > MAX_WORDS:
+        problems.append(_item("q", "too-many-words", f"has more than {MAX_WORDS} words", "leave some out"))
     page = PageRequest(_limit(values, problems), values.get("after") or None)
+    order = _one_of(Order, "sort", values, problems) or Order.NEWEST
+    group = _one_of(GroupBy, "group", values, problems)
+    if group and page.cursor:
+        problems.append(_item("after", "no-list", "is given with `group`, which is one page", "leave one of them out"))
     if problems:
         raise BadQuery(problems)
-    return Asked(Query(**values), filters, page)
+    return Asked(Query(**values), filters, page, order, group)
 
 
 def _item(key: str, code: str, message: str, remedy: str) -> ProblemItem:

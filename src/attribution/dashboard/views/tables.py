@@ -1,6 +1,6 @@
 """Tables of a diagnosis: what was set aside, considered, not tested, examined, and what the connectors did."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -8,7 +8,7 @@ from attribution.contracts.coverage import CoverageLine
 from attribution.contracts.diagnosis import Symptom
 from attribution.contracts.result import ConnectorReport
 from attribution.contracts.vocabulary import Status, SubDomain, SymptomStatus
-from attribution.dashboard.views.evidence import RawLine, raw
+from attribution.dashboard.views.evidence import Cited, Href, RawLine, cited, raw
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, place_of_line
 from attribution.presentation.groups import Group, by_source, grouped, losses, noticed, set_aside
@@ -22,6 +22,7 @@ SHOWN_NODES = 4
 EXAMPLE_COLUMNS = 400
 """Columns of the line that stands for a group of findings."""
 
+Item = TypeVar("Item")
 Row = TypeVar("Row")
 
 
@@ -36,10 +37,14 @@ class Table(Generic[Row]):
         return bool(self.rows)
 
 
-def table(rows: Iterable[Row]) -> Table[Row]:
+def table(rows: Iterable[Row], most: int = SHOWN_ROWS) -> Table[Row]:
     """The rows, bounded."""
-    held = tuple(rows)
-    return Table(held[:SHOWN_ROWS], max(0, len(held) - SHOWN_ROWS))
+    return made(tuple(rows), lambda row: row, most)
+
+
+def made(items: Sequence[Item], make: Callable[[Item], Row], most: int = SHOWN_ROWS) -> Table[Row]:
+    """A row of each item, bounded; what is not shown is not made."""
+    return Table(tuple(make(item) for item in items[:most]), max(0, len(items) - most))
 
 
 # --- findings -----------------------------------------------------------------------------------------------------
@@ -50,45 +55,49 @@ class GroupRow:
     """Findings of one kind, with one line that stands for them."""
 
     what: str
+    symptom: str
     nodes: str
     first_at: str
     reason: str
     rule: str
     example: RawLine | None
     place: str
+    href: str
 
 
-def aside_rows(answer: Answer) -> Table[GroupRow]:
+def aside_rows(answer: Answer, href: Href) -> Table[GroupRow]:
     """What was set aside, by which rule and why."""
-    return table(_group(answer, group) for group in set_aside(answer))
+    return _groups(answer, set_aside(answer), href)
 
 
-def noticed_rows(answer: Answer) -> Table[GroupRow]:
+def noticed_rows(answer: Answer, href: Href) -> Table[GroupRow]:
     """What informs and blames nothing."""
-    return table(_group(answer, group) for group in noticed(answer))
+    return _groups(answer, noticed(answer), href)
 
 
-def _group(answer: Answer, group: Group) -> GroupRow:
-    item = next(
-        (answer.evidence[e] for s in _members(answer, group) for e in s.evidence_ids if e in answer.evidence), None
-    )
+def _groups(answer: Answer, groups: Sequence[Group], href: Href) -> Table[GroupRow]:
+    members = grouped(answer.diagnosis.symptoms, _kind)
+    return made(groups, lambda group: _group(answer, group, members[group.symptom, group.rule, group.reason], href))
+
+
+def _group(answer: Answer, group: Group, members: Sequence[Symptom], href: Href) -> GroupRow:
+    item = next((answer.evidence[e] for s in members for e in s.evidence_ids if e in answer.evidence), None)
     return GroupRow(
         what=words.sentence(group.what),
+        symptom=group.symptom,
         nodes=answer.nodes(group.nodes, SHOWN_NODES),
         first_at=words.time(group.first_at) if group.first_at else "",
         reason=group.reason,
         rule=group.rule,
         example=raw(item, EXAMPLE_COLUMNS) if item else None,
         place=place_of_line(item) if item else "",
+        href=href(item.id) if item else "",
     )
 
 
-def _members(answer: Answer, group: Group) -> Iterable[Symptom]:
-    for symptom in answer.diagnosis.symptoms:
-        by = symptom.demoted_by if symptom.status is SymptomStatus.DEMOTED else None
-        rule, reason = (by.rule, by.reason) if by else ("", "")
-        if (symptom.symptom, rule, reason) == (group.symptom, group.rule, group.reason):
-            yield symptom
+def _kind(symptom: Symptom) -> tuple[str, str, str]:
+    by = symptom.demoted_by if symptom.status is SymptomStatus.DEMOTED else None
+    return symptom.symptom, by.rule if by else "", by.reason if by else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +105,26 @@ class AlternativeRow:
     """A cause that was considered."""
 
     what: str
+    symptom: str
     blame: str
     nodes: str
     ruled_out: bool
     because: str
+    lines: tuple[Cited, ...]
 
 
-def alternative_rows(answer: Answer) -> Table[AlternativeRow]:
+def alternative_rows(answer: Answer, href: Href) -> Table[AlternativeRow]:
     """Causes that were considered; those that differ only in their node are one row."""
     alike = grouped(answer.diagnosis.alternatives, lambda a: (a.ruled_out, a.symptom, a.sub_domain, a.because))
     return table(
         AlternativeRow(
             what=words.sentence(words.symptom(symptom)),
+            symptom=symptom,
             blame=words.SUB_DOMAINS[sub_domain],
             nodes=answer.nodes([item.node for item in items if item.node], SHOWN_NODES),
             ruled_out=ruled_out,
             because=because,
+            lines=cited(answer, (e for item in items for e in item.evidence_ids), href),
         )
         for (ruled_out, symptom, sub_domain, because), items in alike.items()
     )
@@ -179,7 +192,7 @@ class StreamRow:
 def stream_rows(answer: Answer) -> Table[StreamRow]:
     """Coverage, one row a stream: those that were not read whole come first."""
     ordered = sorted(answer.diagnosis.coverage, key=lambda line: line.status is Status.OK and not line.truncated)
-    return table(_stream(answer, line) for line in ordered)
+    return made(ordered, lambda line: _stream(answer, line))
 
 
 def _stream(answer: Answer, line: CoverageLine) -> StreamRow:
@@ -221,7 +234,11 @@ class ReportRow:
 
 def report_rows(reports: Sequence[ConnectorReport]) -> Table[ReportRow]:
     """What the connectors did: first where something went wrong."""
-    return table(sorted((_report(item) for item in reports), key=lambda row: row.fine and not row.trouble))
+    ordered = sorted(reports, key=lambda item: item.status in _FINE and not any(_trouble(item)))
+    return made(ordered, _report)
+
+
+_FINE = frozenset({Status.OK, Status.EMPTY})
 
 
 def _report(item: ConnectorReport) -> ReportRow:
@@ -231,7 +248,7 @@ def _report(item: ConnectorReport) -> ReportRow:
         source=words.SOURCES[item.source],
         node=item.node or "",
         status=words.STATUSES[item.status],
-        fine=item.status in {Status.OK, Status.EMPTY},
+        fine=item.status in _FINE,
         window=window,
         observations=f"{item.observations:,}",
         lines=f"{item.lines:,}",

@@ -141,14 +141,14 @@ class Kueue(ContextConnector[KueueSettings]):
         try:
             yield from self._discover(query, self._connection.cluster())
         except ClusterError as error:
-            raise ConnectorError(explained(error)) from None
+            raise ConnectorError(explained(error, self._connection.name)) from None
 
     # --- what is asked for --------------------------------------------------------------------------------------------
 
     def _discover(self, query: Query, cluster: Cluster) -> Iterator[Found]:
         stories = self._stories(cluster)
         for refused_kind, error in sorted(stories.refused.items()):
-            yield Unusable(f"kind {refused_kind}", explained(error))
+            yield Unusable(f"kind {refused_kind}", explained(error, self._connection.name))
         stuck = self._stuck(stories, cluster) if Standing.STUCK in self.settings.standings else {}
         since = datetime.now(UTC) - timedelta(seconds=self.settings.lookback_secs)
         chosen: dict[str, list[Story]] = {}
@@ -222,7 +222,7 @@ class Kueue(ContextConnector[KueueSettings]):
         try:
             return call(self._connection.cluster())
         except ClusterError as error:
-            raise ConnectorError(explained(error)) from None
+            raise ConnectorError(explained(error, self._connection.name)) from None
 
 
 def _waits_for(pod: Object) -> str | None:

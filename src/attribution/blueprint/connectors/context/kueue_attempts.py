@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.context.kueue_memory import Recorder
 from attribution.blueprint.connectors.context.launch_command import shown_command
+from attribution.blueprint.connectors.foreign import one_line
 from attribution.blueprint.connectors.kubernetes.cluster import Cluster
 from attribution.blueprint.connectors.kubernetes.evidence import observations, told
-from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, shown
+from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why
 from attribution.blueprint.connectors.kubernetes.objects import (
     Object,
     at,
@@ -222,7 +223,7 @@ def _context(
         scheduler_state=stretch.state,
         exit_code=code,
         signal=signal,
-        reason=shown(words) or None,
+        reason=one_line(words, 400) or None,
         nodes=placement.nodes,
         nranks=placement.nranks,
         ranks_per_node=placement.ranks_per_node,

@@ -4,7 +4,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import islice
@@ -14,7 +14,8 @@ from pydantic import Field
 
 from attribution.blueprint.attempt import Attempt, Found, Query, Unusable
 from attribution.blueprint.connectors.base import ConnectorError, ContextConnector
-from attribution.blueprint.connectors.context.slurm_commands import CommandCut, CommandFailed, Runner
+from attribution.blueprint.connectors.commands import CommandError, Why
+from attribution.blueprint.connectors.context.slurm_commands import SlurmCommands
 from attribution.blueprint.connectors.context.slurm_evidence import (
     EVENT_FIELDS,
     NodeEvent,
@@ -105,7 +106,7 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
     def __init__(self, settings: SlurmSettings, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         super().__init__(settings)
         self._now = now
-        self._runner = Runner(settings.timeout_secs, settings.output_bytes, settings.slurm_conf)
+        self._commands = SlurmCommands(settings.timeout_secs, settings.output_bytes, settings.slurm_conf)
         self._lock = threading.Lock()
         self._known: tuple[str, ...] = ()
 
@@ -115,7 +116,7 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
 
     def check(self) -> str:
         """Ask for the version, the fields, and the jobs and events of the last hour."""
-        version = self._runner.text([self.settings.sacct, "--version"]).strip()[:80]
+        version = self._commands.text([self.settings.sacct, "--version"]).strip()[:80]
         end = self._now()
         found = list(self._ended(Query(start=end - _HOUR, end=end)))
         users = len({record.row["User"] for record in found})
@@ -123,11 +124,10 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
         if not self.settings.node_events:
             return told
         try:
-            self._runner.text(self._event_command(Window(start=end - _HOUR, end=end), ()))
-        except CommandCut:
-            pass
-        except CommandFailed as error:
-            raise ConnectorError(f"{error} (grant it, or set `node_events` to false)") from None
+            self._commands.text(self._event_command(Window(start=end - _HOUR, end=end), ()))
+        except CommandError as error:
+            if error.why is not Why.CUT:
+                raise ConnectorError(f"{error} (grant it, or set `node_events` to false)") from None
         return f"{told}, and of node events"
 
     def discover(self, query: Query) -> Iterator[Found]:
@@ -146,7 +146,9 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
         try:
             for record in self._ended(query):
                 wanted.setdefault(record.id.asked, set()).add(_key(record))
-        except (CommandCut, OutputUnreadable) as error:  # what was read is looked at all the same
+        except (CommandError, OutputUnreadable) as error:  # what was read is looked at all the same
+            if isinstance(error, CommandError) and error.why is not Why.CUT:
+                raise
             cut = str(error)
         keys = {key for own in wanted.values() for key in own}
         for ids in _batches(sorted(wanted, key=_by_number), _AT_ONCE):
@@ -165,7 +167,7 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
     # --- sacct --------------------------------------------------------------------------------------------------------
 
     def _ended(self, query: Query) -> Iterator[Record]:
-        """The records, without steps, of what ended in the span of the query. Raises CommandFailed, CommandCut."""
+        """The records, without steps, of what ended in the span of the query. Raises CommandError."""
         assert query.start is not None and query.end is not None
         # Without an end, `sacct` takes a state for one that jobs were in at the start.
         options = ["--allocations", f"--starttime={_time(query.start)}", f"--endtime={_time(query.end)}"]
@@ -185,8 +187,8 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
             command = [self.settings.sacct, "--noheader", "--parsable2", f"--delimiter={mark}", "--duplicates"]
             command += [f"--format={','.join(fields)}", *self._scope(), *options]
             try:
-                yield from rows(self._runner.stream(command), fields, mark)
-            except CommandFailed as error:
+                yield from rows(self._commands.stream(command), fields, mark)
+            except CommandError as error:
                 refused = _INVALID_FIELD.search(error.stderr)
                 if refused is None or refused[1] not in fields or refused[1] in (*NEEDED, LAST):
                     raise
@@ -212,7 +214,7 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
             known = self._known
         if known:
             return known
-        listed = set(self._runner.text([self.settings.sacct, "--helpformat"]).split())
+        listed = set(self._commands.text([self.settings.sacct, "--helpformat"]).split())
         missing = [name for name in (*NEEDED, LAST) if name not in listed]
         if missing:
             raise ConnectorError(f"`{self.settings.sacct}` has no field {missing[0]}, so it is none that is known")
@@ -234,7 +236,9 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
                 found.append(record)
         except OutputUnreadable as error:
             unread = str(error)
-        except CommandCut as error:
+        except CommandError as error:
+            if error.why is not Why.CUT:
+                raise
             if len(ids) == 1:
                 yield Unusable("sacct", f"the job {ids[0]} was not looked at: {error}")
                 return
@@ -250,23 +254,33 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
         """The attempts, with what Slurm recorded of each."""
         windows = [event_window(attempt, self._now()) for attempt, _ in own]
         nodes = sorted({node.name for _, context in own for node in context.nodes})
-        events, problem = self._events([window for window in windows if window], nodes)
+        events = self._events([window for window in windows if window], nodes)
         for (attempt, context), window in zip(own, windows, strict=True):
             evidence = [record_observation(attempt)]
             if window is not None and context.nodes and self.settings.node_events:
                 names = [node.name for node in context.nodes]
-                evidence.append(_node_events(names, context.cluster, window, events, problem))
+                evidence.append(events.of(names, context.cluster, window))
             yield Attempt(context, f"Slurm job {attempt.workload}", evidence=tuple(evidence))
 
-    def _events(self, windows: Sequence[Window], nodes: Sequence[str]) -> tuple[list[NodeEvent], ConnectorError | None]:
-        """The events of nodes in spans, and why they cannot be had."""
+    def _events(self, windows: Sequence[Window], nodes: Sequence[str]) -> "_Events":
+        """The events of nodes in spans, and why not all of them, or none, can be had."""
+        events = _Events()
         if not windows or not nodes or not self.settings.node_events:
-            return [], None
+            return events
         span = Window(start=min(window.start for window in windows), end=max(window.end for window in windows))
+        printed: list[str] = []
         try:
-            return list(event_rows(self._runner.text(self._event_command(span, nodes)))), None
-        except ConnectorError as error:
-            return [], error
+            printed.extend(self._commands.stream(self._event_command(span, nodes)))
+        except CommandError as error:
+            if error.why is not Why.CUT:
+                return _Events(refused=str(error))
+            events.missing = str(error)
+        try:
+            for event in event_rows("".join(printed)):
+                events.found.append(event)
+        except OutputUnreadable as error:
+            events.missing = events.missing or str(error)
+        return events
 
     def _event_command(self, span: Window, nodes: Sequence[str]) -> list[str]:
         command = [self.settings.sacctmgr, "--noheader", "--parsable2", "--readonly", "show", "event"]
@@ -275,16 +289,20 @@ class SlurmContexts(ContextConnector[SlurmSettings]):
         return command + ([f"nodes={','.join(nodes)}"] if 0 < len(nodes) <= _AT_ONCE else [])
 
 
-def _node_events(
-    nodes: Sequence[str],
-    cluster: str | None,
-    window: Window,
-    events: Sequence[NodeEvent],
-    problem: ConnectorError | None,
-) -> Observation:
-    if problem is not None:
-        return no_events(window, str(problem))
-    return event_observation(nodes, window, [event for event in events if event.row["Cluster"] in {cluster, ""}])
+@dataclass(slots=True)
+class _Events:
+    """Events of nodes, and why there are none, or why some may be missing."""
+
+    found: list[NodeEvent] = field(default_factory=list)
+    refused: str | None = None
+    missing: str | None = None
+
+    def of(self, nodes: Sequence[str], cluster: str | None, window: Window) -> Observation:
+        """What became of an attempt's nodes."""
+        if self.refused is not None:
+            return no_events(window, self.refused)
+        own = [event for event in self.found if event.row["Cluster"] in {cluster, ""}]
+        return event_observation(nodes, window, own, self.missing)
 
 
 def _key(record: Record) -> tuple[str, str, str]:

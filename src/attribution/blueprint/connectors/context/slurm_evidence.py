@@ -1,11 +1,12 @@
 """What the scheduler recorded, as observations: the accounting records of an attempt, and what became of its nodes."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from attribution.blueprint.connectors.context.slurm_jobs import JobAttempt
-from attribution.blueprint.connectors.context.slurm_rows import Row, instant
+from attribution.blueprint.connectors.context.slurm_rows import OutputUnreadable, Row, instant
 from attribution.contracts.observation import Clock, Observation, Window
 from attribution.contracts.vocabulary import Format, Source, Status
 
@@ -15,14 +16,16 @@ RECORD_FIELDS = (
     *("MaxRSS", "MaxRSSNode", "MaxRSSTask"),
 )
 """What is shown of a record. Names and command lines are the user's words, not the scheduler's, and stay out."""
-EVENT_FIELDS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "User", "Reason")
-"""How `sacctmgr` is asked; the reason is free text, so it comes last."""
+EVENT_FIELDS = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "User", "Reason", "StateRaw")
+"""How `sacctmgr` is asked: the reason is free text, and the number behind it shows that a row is whole."""
 
 MARGIN = timedelta(minutes=15)
 """How long before and after an attempt its nodes' events are of interest."""
 _TIMES = frozenset({"Submit", "Start", "End", "Eligible", "TimeStart", "TimeEnd"})
 _UTC = Clock(zone="UTC")
 _MAX_REASON = 2000
+_WHOLE = re.compile(r"(.*)\|(\d+)")
+"""What stands behind the other fields of a row: the reason, and the number that ends the row."""
 _MAX_STEPS = 2000
 """Steps of one attempt that are shown; a loop of `srun` may have made many more."""
 
@@ -60,22 +63,39 @@ def record_observation(attempt: JobAttempt) -> Observation:
 
 
 def event_rows(text: str) -> Iterator[NodeEvent]:
-    """The node events of an output of `sacctmgr show event`; a line that begins no row continues the reason before."""
+    """The node events of an output of `sacctmgr show event`; a line that begins no row continues the reason before.
+
+    Raises OutputUnreadable at the end of an output that breaks off within a row, or that holds what is none.
+    """
     held: list[str] | None = None
-    for line in text.splitlines():
-        values = line.split("|", len(EVENT_FIELDS) - 1)
-        if len(values) == len(EVENT_FIELDS) and (instant(values[2]) or not values[1]):
+    *lines, rest = text.split("\n")
+    is_whole = not rest
+    for line in lines:
+        values = line.split("|", len(EVENT_FIELDS) - 2)
+        if len(values) == len(EVENT_FIELDS) - 1 and (instant(values[2]) or not values[1]):
+            is_whole &= held is None or _WHOLE.fullmatch(held[-1]) is not None
             yield from _event(held)
             held = values
         elif held is not None:
-            held[-1] = f"{held[-1]} {line}"[:_MAX_REASON]
+            held[-1] = _bounded(f"{held[-1]} {line}")
+        else:
+            is_whole = False
     yield from _event(held)
+    if not (is_whole and (held is None or _WHOLE.fullmatch(held[-1]))):
+        remedy = "run it by hand and see what it prints, then ask again"
+        raise OutputUnreadable(f"what `sacctmgr` printed ends within a row, or is none of its rows ({remedy})")
+
+
+def _bounded(told: str) -> str:
+    """Both ends of what stands behind the other fields of a row."""
+    return told if len(told) <= 2 * _MAX_REASON else told[:_MAX_REASON] + told[-_MAX_REASON:]
 
 
 def _event(values: Sequence[str] | None) -> Iterator[NodeEvent]:
-    """The event of a row; those without a node say that the cluster itself was registered."""
-    if values and values[1] and (start := instant(values[2])):
-        row = dict(zip(EVENT_FIELDS, values, strict=True))
+    """The event of a row that is whole; those without a node say that the cluster itself was registered."""
+    found = _WHOLE.fullmatch(values[-1]) if values else None
+    if values and found and values[1] and (start := instant(values[2])):
+        row = dict(zip(EVENT_FIELDS, (*values[:-1], found[1][:_MAX_REASON], found[2]), strict=True))
         yield NodeEvent(row, values[1], start, instant(values[3]))
 
 
@@ -85,14 +105,20 @@ def event_window(attempt: JobAttempt, now: datetime) -> Window | None:
     return Window(start=start - MARGIN, end=(end or now) + MARGIN) if start else None
 
 
-def event_observation(nodes: Iterable[str], window: Window, events: Iterable[NodeEvent]) -> Observation:
-    """What became of the attempt's nodes around its time, written as `sacctmgr --parsable2 show event` does."""
+def event_observation(
+    nodes: Iterable[str], window: Window, events: Iterable[NodeEvent], missing: str | None = None
+) -> Observation:
+    """What became of the attempt's nodes around its time, written as `sacctmgr --parsable2 show event` does.
+
+    `missing` says why events may be missing, if some may.
+    """
     own = set(nodes)
     rows = [event.row for event in events if event.node in own and event.touches(window)]
     # A table without rows is an answer: the nodes were examined, and nothing had become of them.
     fields = ("Cluster", "NodeName", "TimeStart", "TimeEnd", "State", "Reason", "User")
     ordered = sorted(rows, key=lambda row: (row["TimeStart"], row["NodeName"]))
-    return _table(Format.TEXT, "sacctmgr-events", fields, ordered).model_copy(update={"window": window})
+    told = {"window": window} | ({"status": Status.PARTIAL, "reason": missing} if missing else {})
+    return _table(Format.TEXT, "sacctmgr-events", fields, ordered).model_copy(update=told)
 
 
 def no_events(window: Window, reason: str) -> Observation:

@@ -51,10 +51,15 @@ def connect(access: KubernetesAccess) -> Cluster:
     if access.api_url is not None:
         transport: Api | Kubectl = Api(access.api_url, access.token_file, access.ca_file)
     else:
-        options = ["--kubeconfig", str(access.kubeconfig)] if access.kubeconfig else []
-        options += ["--context", access.kubectl_context] if access.kubectl_context else []
-        transport = Kubectl(access.kubectl, options)
+        transport = Kubectl(*kubectl_argv(access))
     return Cluster(transport, access.timeout_secs, access.retry_secs, access.page_objects, access.answer_bytes)
+
+
+def kubectl_argv(access: KubernetesAccess) -> list[str]:
+    """The program with the options that say which cluster is asked."""
+    options = ["--kubeconfig", str(access.kubeconfig)] if access.kubeconfig else []
+    options += ["--context", access.kubectl_context] if access.kubectl_context else []
+    return [access.kubectl, *options]
 
 
 class Connection:
@@ -71,6 +76,11 @@ class Connection:
             if self._client is None:
                 self._client = connect(self._access)
             return self._client
+
+    @property
+    def name(self) -> str:
+        """How messages name the way to the cluster, also before it was taken."""
+        return self._access.api_url or " ".join(kubectl_argv(self._access))
 
     def close(self) -> None:
         """Close the connections; whoever asks again gets new ones."""
@@ -99,10 +109,20 @@ def require(cluster: Cluster, namespace: str | None, rights: "list[tuple[str, Re
         )
 
 
-def explained(error: ClusterError) -> str:
-    """What a refusal means for who set the connector up."""
-    remedy = {
-        Why.UNAUTHORIZED: "give credentials that the cluster knows: a kubeconfig, or `token_file`",
-        Why.FORBIDDEN: "grant that right: see examples/kueue/rbac.yaml",
-    }.get(error.why)
-    return f"{error.said} ({remedy})" if remedy else error.said
+_REMEDIES = {
+    Why.UNAUTHORIZED: "give credentials that the cluster knows: a kubeconfig, or `token_file`",
+    Why.FORBIDDEN: "grant that right: see examples/kueue/rbac.yaml",
+    Why.UNAVAILABLE: "see whether the API server runs and can be reached from here",
+    Why.LATE: "see whether the API server is overloaded, or raise `timeout_secs`",
+    Why.BUSY: "ask less often, or raise `retry_secs`",
+    Why.UNREADABLE: "see whether it is the address of an API server",
+    Why.REFUSED: "see the settings that say which cluster is asked",
+}
+
+
+def explained(error: ClusterError, at: str) -> str:
+    """What a refusal means for who set the connector up; `at` is the name of what was asked."""
+    remedy = _REMEDIES.get(error.why)
+    if remedy is None or error.said.endswith(")"):  # it says itself what to do
+        return error.said
+    return f"{error.said} (asked through {at}; {remedy})"

@@ -1,17 +1,20 @@
 """The API itself, over HTTP, with a token from a file."""
 
-import ssl
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 
+from attribution.blueprint.connectors.base import ConnectorError, Halted, never
+from attribution.blueprint.connectors.calls import Caller, bearer, unanswered
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, of_status
-from attribution.blueprint.connectors.kubernetes.transport import Halted, never
 from attribution.client.retry import retry_after_secs
 
 _ERROR_BYTES = 1 << 16
+_CONNECT_SECS = 30.0
 
 
 class Api:
@@ -20,8 +23,11 @@ class Api:
     def __init__(self, url: str, token_file: Path | None, ca_file: Path | None) -> None:
         self._url = url.rstrip("/")
         self._token_file = token_file
-        trusted = _trusted(ca_file) if self._url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        self._client = httpx.Client(verify=trusted, follow_redirects=False)
+        self._caller = Caller(self._url, _CONNECT_SECS, ca_file=ca_file)
+        try:
+            self._caller.open()
+        except ConnectorError as error:
+            raise ClusterError(Why.REFUSED, str(error)) from None
 
     @property
     def name(self) -> str:
@@ -41,42 +47,34 @@ class Api:
         """See Transport."""
         method = "GET" if body is None else "POST"
         headers = self._headers() | ({} if body is None else {"Content-Type": "application/json"})
+        url = f"{self._url}{path}?{urlencode(query)}" if query else self._url + path
         until = time.monotonic() + secs
         try:
-            with self._client.stream(
-                method, self._url + path, params=query, content=body, headers=headers, timeout=secs
-            ) as answer:
+            with closing(self._caller.begun(method, url, body, headers, secs)) as answer:
                 if not answer.is_success:
                     raise _refusal(answer)
                 for piece in answer.iter_bytes():
                     if halted():
                         raise ClusterError(Why.HALTED, "was halted")
                     if not idle and time.monotonic() > until:
-                        raise ClusterError(Why.LATE, f"did not answer within {secs:g} s")
+                        raise ClusterError(Why.LATE, f"{self._url} did not answer within {secs:g} s")
                     yield piece
-        except httpx.TimeoutException:
-            raise ClusterError(Why.LATE, f"{self._url} did not answer within {secs:g} s") from None
         except httpx.InvalidURL as error:
             raise ClusterError(Why.REFUSED, f"`{self._url}` is no address: {error}") from None
         except httpx.HTTPError as error:
-            raise ClusterError(Why.UNAVAILABLE, f"{self._url}: {error or type(error).__name__}") from None
+            why = Why.LATE if isinstance(error, httpx.TimeoutException) else Why.UNAVAILABLE
+            raise ClusterError(why, f"{self._url} {unanswered(error, secs)}") from None
 
     def close(self) -> None:
         """Close the connections."""
-        self._client.close()
+        self._caller.close()
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json, */*"}
-        if self._token_file is None:
-            return headers
         try:
-            token = self._token_file.read_text(encoding="ascii").strip()
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else "it is no text"
-            raise ClusterError(Why.UNAUTHORIZED, f"cannot read the token in {self._token_file}: {why}") from None
-        if not token.isprintable() or not token:
-            raise ClusterError(Why.UNAUTHORIZED, f"{self._token_file} holds no token")
-        return headers | {"Authorization": f"Bearer {token}"}
+            return headers if self._token_file is None else headers | bearer(self._token_file)
+        except ConnectorError as error:
+            raise ClusterError(Why.UNAUTHORIZED, str(error)) from None
 
 
 def _refusal(answer: httpx.Response) -> ClusterError:
@@ -86,11 +84,3 @@ def _refusal(answer: httpx.Response) -> ClusterError:
         if len(body) > _ERROR_BYTES:
             break
     return of_status(answer.status_code, body, retry_after_secs(answer.headers.get("retry-after", "")))
-
-
-def _trusted(ca_file: Path | None) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise ClusterError(Why.REFUSED, f"cannot read the certificates in {ca_file}: {why}") from None

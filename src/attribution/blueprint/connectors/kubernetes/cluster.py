@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 import tenacity
 
+from attribution.blueprint.connectors.base import Halted, never
 from attribution.blueprint.connectors.kubernetes.failures import PASSING, ClusterError, Why
 from attribution.blueprint.connectors.kubernetes.objects import Object, uid
 from attribution.blueprint.connectors.kubernetes.resources import POD, Resource
-from attribution.blueprint.connectors.kubernetes.transport import Halted, Transport, never
+from attribution.blueprint.connectors.kubernetes.transport import Transport
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.:-]*[a-z0-9])?")
 _ACCESS_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

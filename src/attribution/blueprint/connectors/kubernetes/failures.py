@@ -5,8 +5,9 @@ import re
 from enum import Enum
 
 from attribution.blueprint.connectors.base import ConnectorError
+from attribution.blueprint.connectors.foreign import one_line
 
-SHOWN_CHARS = 400
+_SHOWN_CHARS = 400
 
 
 class Why(Enum):
@@ -61,16 +62,10 @@ class ClusterError(ConnectorError):
 
     def __init__(self, why: Why, said: str, wait_secs: float | None = None, resume: str | None = None) -> None:
         self.why = why
-        self.said = shown(said)
+        self.said = one_line(said, _SHOWN_CHARS)
         self.wait_secs = wait_secs
         self.resume = resume
         super().__init__(self.said)
-
-
-def shown(text: str) -> str:
-    """A foreign text on one line, without control characters, and not too long."""
-    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return words if len(words) <= SHOWN_CHARS else f"{words[: SHOWN_CHARS - 1]}…"
 
 
 def of_status(code: int, body: bytes, wait_secs: float | None = None) -> ClusterError:

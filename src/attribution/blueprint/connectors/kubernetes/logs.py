@@ -77,7 +77,7 @@ def read(cluster: Cluster, log: Log, query: LogQuery, halted: Halted) -> Iterato
         if start.is_full:
             yield from _end(cluster, log, query, start, halted)
     except ClusterError as error:
-        yield _refused(log, query, error, start.given)
+        yield _refused(log, cluster.name, error, start.given)
         return
     if not start.given:
         yield log.told(Status.EMPTY, "the container printed nothing in the window")
@@ -226,13 +226,14 @@ def _instant(stamp: str) -> datetime | None:
         return None
 
 
-def _refused(log: Log, query: LogQuery, error: ClusterError, was_begun: bool) -> Observation:
+def _refused(log: Log, at: str, error: ClusterError, was_begun: bool) -> Observation:
     """Why a log could not be had, or not to its end."""
     if error.why is Why.HALTED:
         return log.told(Status.PARTIAL if was_begun else Status.SKIPPED, DEADLINE)
     if was_begun:
-        return log.told(Status.PARTIAL, f"broke off: {explained(error)}")
-    return next(log.told(status, reason(error)) for holds, status, reason in _REFUSALS if holds(error))
+        return log.told(Status.PARTIAL, f"broke off: {explained(error, at)}")
+    known = (log.told(status, reason(error)) for holds, status, reason in _REFUSALS if holds(error))
+    return next(known, None) or log.told(Status.ERROR, explained(error, at))
 
 
 _Refusal = tuple[Callable[[ClusterError], bool], Status, Callable[[ClusterError], str]]
@@ -249,6 +250,5 @@ _REFUSALS: tuple[_Refusal, ...] = (
         Status.ERROR,
         lambda e: f"the node's kubelet, which keeps the log, did not answer: {e.said}",
     ),
-    (lambda e: True, Status.ERROR, explained),
 )
 """What a refusal means, the first that holds."""

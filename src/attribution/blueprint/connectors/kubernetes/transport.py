@@ -1,14 +1,9 @@
 """A transport carries one request to a cluster's API and its answer back."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-Halted = Callable[[], bool]
-
-
-def never() -> bool:
-    """Nothing halts what is short."""
-    return False
+from attribution.blueprint.connectors.base import Halted, never
 
 
 class Transport(Protocol):

@@ -86,7 +86,7 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
             require(cluster, self.settings.namespace, [("list", POD, ""), ("get", POD, "log")])
             has_pods = next(iter(cluster.list(POD, self.settings.namespace)), None) is not None
         except ClusterError as error:
-            raise ConnectorError(explained(error)) from None
+            raise ConnectorError(explained(error, self._connection.name)) from None
         return f"may read pods and their logs through {cluster.name}{'' if has_pods else ', and sees no pod now'}"
 
     def programs(self) -> tuple[str, ...]:
@@ -117,7 +117,7 @@ class KubernetesPods(Collector[KubernetesPodsSettings]):
             pods = self._pods(cluster, job, selector)
             root = _root(cluster, job)
         except ClusterError as error:
-            yield from _told(context, Status.ERROR, explained(error))
+            yield from _told(context, Status.ERROR, explained(error, self._connection.name))
             return
         own = sorted(_of_attempt(pods, context), key=lambda pod: (text(pod, "spec", "nodeName") or "", name(pod)))
         window = asked_window(context, plan.margin_secs)

@@ -11,20 +11,12 @@ from pydantic import Field, field_validator
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import ConnectorError, Kind
-from attribution.blueprint.connectors.http import (
-    Call,
-    Header,
-    HttpCollector,
-    HttpSettings,
-    Partial,
-    Question,
-    Refused,
-    Why,
-)
+from attribution.blueprint.connectors.calls import Header, Refused, Why
+from attribution.blueprint.connectors.http import Call, HttpCollector, HttpSettings, Partial, Question
 from attribution.blueprint.connectors.logs import logql
 from attribution.blueprint.connectors.logs.loki_pages import Entry, Labels, Pages
 from attribution.blueprint.connectors.placeholders import values_of
-from attribution.blueprint.connectors.windows import Span
+from attribution.blueprint.connectors.windows import Span, known
 from attribution.bundle.names import NodeNames
 from attribution.bundle.walk import printable
 from attribution.contracts.base import Strict
@@ -176,9 +168,7 @@ class _Lines:
 
     def ask(self, call: Call) -> Iterator[Observation]:
         """The lines of each stream as observations, in order."""
-        query, window = self._filled(), self.window
-        if window is None:
-            raise ConnectorError("the context does not say when the attempt ran, or it has not begun")
+        query, window = self._filled(), known(self.window)
         pages = Pages(call, self.settings.page_lines, self.settings.slice_hours * _HOUR_NS)
         queries = tuple(query + text for text in self.filters) or (query,)
         writing = _Writing(self)

@@ -14,7 +14,8 @@ from heapq import merge
 import msgspec
 
 from attribution.blueprint.connectors.base import ConnectorError
-from attribution.blueprint.connectors.http import Call, Refused, Why
+from attribution.blueprint.connectors.calls import Refused, Why
+from attribution.blueprint.connectors.http import Call
 
 QUERY_RANGE = "/loki/api/v1/query_range"
 _SHORTEST_NS = 10**9

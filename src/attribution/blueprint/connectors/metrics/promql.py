@@ -17,18 +17,9 @@ from pydantic import Field, field_validator
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import ConnectorError, Kind
-from attribution.blueprint.connectors.http import (
-    Answer,
-    Call,
-    Header,
-    HttpCollector,
-    HttpSettings,
-    Partial,
-    Question,
-    Refused,
-    Why,
-)
-from attribution.blueprint.connectors.windows import Span
+from attribution.blueprint.connectors.calls import Header, Refused, Why
+from attribution.blueprint.connectors.http import Answer, Call, HttpCollector, HttpSettings, Partial, Question
+from attribution.blueprint.connectors.windows import Span, known
 from attribution.bundle.names import NodeNames, short_name
 from attribution.contracts.context import Node
 from attribution.contracts.observation import Observation, Window
@@ -253,14 +244,13 @@ class _Asking:
         """The series in observations of a bounded size, slice after slice."""
         if not self.metrics:
             return
-        if self.window is None:
-            raise ConnectorError("the context does not say when the attempt ran, or it has not begun")
+        window = known(self.window)
         notes: list[str] = []
         offsets: dict[str | None, int] = {}
         for label in self._labels():
             missing = tuple(node for node in self.nodes if node.name not in offsets)
             found = False
-            for told in self._slices(call, self._selector(label, missing)):
+            for told in self._slices(call, self._selector(label, missing), window):
                 notes += [f"the server says that this is not all: {text}" for text in _shortcomings(told)]
                 for node, series in self._by_node(label, missing, told.data.result):
                     found = True
@@ -325,14 +315,13 @@ class _Asking:
             if each.name in held:
                 yield each.name, held[each.name]
 
-    def _slices(self, call: Call, selector: str) -> Iterator[_Told]:
+    def _slices(self, call: Call, selector: str, window: Window) -> Iterator[_Told]:
         """The answers for the window, in pieces that the server is willing to give."""
-        assert self.window is not None
         own = self.connector.settings
         longest = own.slice_hours * 3600
         if own.step_secs is not None:
             longest = min(longest, own.step_secs * (own.points - 1))
-        start, end = self.window.start.timestamp(), self.window.end.timestamp()
+        start, end = window.start.timestamp(), window.end.timestamp()
         count = max(1, -int(-(end - start) // longest))
         cuts = [start + min(longest * index, end - start) for index in range(count)] + [end]
         slices = [*pairwise(cuts)][::-1]

@@ -31,7 +31,7 @@ LONGEST_MESSAGE = 1024
 """Characters that the API takes as an event's message."""
 _LONGEST_NAME = 200
 _SUMMARY, _FACT = 500, 160
-_LABELS = ("next", "exclude", "would decide")
+_LABELS = ("next", "exclude", "would decide", "inferred", "partial")
 _GOOD = frozenset({TerminalState.COMPLETED, TerminalState.RUNNING})
 _IDS = ("namespace", "kind", "api_version", "name", "uid")
 
@@ -62,7 +62,7 @@ class KubernetesEvent(Sink[KubernetesEventSettings]):
             cluster = self._connection.cluster()
             require(cluster, self.settings.namespace, [("create", EVENT, "")])
         except ClusterError as error:
-            raise ConnectorError(explained(error)) from None
+            raise ConnectorError(explained(error, self._connection.name)) from None
         return f"may write events through {cluster.name}"
 
     def programs(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class KubernetesEvent(Sink[KubernetesEventSettings]):
                 raise SinkBusy(error.said, error.wait_secs) from None
             if error.why is Why.REFUSED:
                 raise SinkRefused(error.said) from None
-            raise ConnectorError(explained(error)) from None
+            raise ConnectorError(explained(error, self._connection.name)) from None
 
     def close(self) -> None:
         """Close the connections."""

@@ -1,21 +1,19 @@
 """What sinks have in common that post results to an address: which results, how, and what an answer means."""
 
-import threading
-import time
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 import httpx
 from pydantic import Field
 
-import attribution
 from attribution.blueprint.connectors.base import ConnectorError, SinkBusy, SinkRefused
-from attribution.blueprint.connectors.foreign import hidden
+from attribution.blueprint.connectors.calls import Caller, unanswered
+from attribution.blueprint.connectors.foreign import hidden, one_line
 from attribution.client.retry import retry_after_secs
+from attribution.configuration.secrets import Address
 from attribution.contracts.base import Strict
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import SubDomain, TerminalState
-from attribution.presentation.columns import visible
 from attribution.store.results import result_key
 
 _REFUSED = frozenset({400, 413, 422})
@@ -34,12 +32,10 @@ class PostingSettings(Strict):
     only_sub_domains: tuple[SubDomain, ...] = Field(
         default=(), description="post only results with such a cause; all if none is named"
     )
-    dashboard_url: str | None = Field(
+    dashboard_url: Address | None = Field(
         default=None, pattern=r"^https?://[^/\s]", description="address of the pages, to which messages then link"
     )
-    timeout_secs: float = Field(
-        default=10.0, gt=0, description="how long connecting, and each part of an answer, may take"
-    )
+    timeout_secs: float = Field(default=10.0, gt=0, description="how long a result may take to be posted and answered")
 
 
 def wanted(settings: PostingSettings, result: AttributionBlueprintResult) -> bool:
@@ -65,8 +61,7 @@ class Post:
         self._url = url
         self._timeout_secs = timeout_secs
         self._secrets = (*secrets, *_secrets_of(url))
-        self._lock = threading.Lock()
-        self._client: httpx.Client | None = None
+        self._caller = Caller(url, timeout_secs)
 
     def send(self, body: bytes, headers: Mapping[str, str]) -> None:
         """Post once. Raises SinkBusy, SinkRefused or ConnectorError, without showing the address."""
@@ -90,53 +85,29 @@ class Post:
 
     def close(self) -> None:
         """Give up the connections."""
-        with self._lock:
-            if self._client is not None:
-                self._client.close()
-                self._client = None
+        self._caller.close()
 
     def _called(self, method: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, httpx.Headers, str]:
         """Status, headers and what an answer that refuses says; of one that takes the result no more is read."""
         try:
-            with self._opened().stream(method, self._url, content=body, headers=headers) as response:
+            with self._caller.answer(method, self._url, body, headers) as response:
                 said = "" if response.is_success else self._said(response)
                 return response.status_code, response.headers, said
-        except httpx.TimeoutException:
-            raise SinkBusy(f"gave no answer within {self._timeout_secs:g} s") from None
-        except (httpx.LocalProtocolError, ValueError):  # its words hold the header, which may be a secret
-            raise ConnectorError(
-                "cannot be asked: its address, token or signature holds characters that none may hold"
-            ) from None
-        except httpx.InvalidURL:
-            raise ConnectorError("has an address that cannot be used; check its host and port") from None
-        except httpx.RemoteProtocolError as error:
-            raise SinkBusy(f"gave no answer that can be read: {self._shown(str(error))}") from None
-        except httpx.HTTPError as error:
-            raise SinkBusy(f"cannot be reached: {self._shown(str(error)) or type(error).__name__}") from None
+        except httpx.TransportError as error:
+            raise SinkBusy(hidden(unanswered(error, self._timeout_secs), self._secrets)) from None
 
     def _said(self, response: httpx.Response) -> str:
         """The begin of what was answered, on one line that no terminal acts on. What cannot be read says nothing."""
-        until, held = time.monotonic() + self._timeout_secs, b""
+        held = b""
         try:
             for chunk in response.iter_bytes(_MOST_BYTES):
                 held += chunk
-                if len(held) >= _MOST_BYTES or time.monotonic() > until:
+                if len(held) >= _MOST_BYTES:
                     break
         except httpx.HTTPError:
             pass
-        words = self._shown(held.decode("utf-8", "replace"))
+        words = one_line(hidden(held.decode("utf-8", "replace"), self._secrets), _SHOWN)
         return f": {words}" if words else ""
-
-    def _shown(self, text: str) -> str:
-        words = " ".join(hidden(text, self._secrets).split())
-        return visible(words if len(words) <= _SHOWN else words[: _SHOWN - 1] + "…")
-
-    def _opened(self) -> httpx.Client:
-        with self._lock:
-            if self._client is None:
-                agent = {"User-Agent": f"attribution/{attribution.__version__}"}
-                self._client = httpx.Client(timeout=self._timeout_secs, headers=agent, follow_redirects=False)
-            return self._client
 
 
 def reached(post: Post) -> str:
@@ -146,6 +117,7 @@ def reached(post: Post) -> str:
 
 
 def _secrets_of(url: str) -> tuple[str, ...]:
-    """What may be secret of an address: all behind the host, also piece by piece."""
+    """What may be secret of an address: all but the host, also piece by piece."""
     parts = urlsplit(url)
-    return (url, parts.path, *parts.path.split("/"), parts.query, *parts.query.replace("=", "&").split("&"))
+    named = parts.query.replace("=", "&").split("&")
+    return (url, parts.password or "", parts.path, *parts.path.split("/"), parts.query, *named)

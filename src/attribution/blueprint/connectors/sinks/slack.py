@@ -19,7 +19,7 @@ from attribution.presentation.facts import facts
 _TITLE, _LINE, _FACT, _QUOTED = 150, 300, 220, 500
 """Characters of a title, of a line, of what stands behind a label, and of a line of the logs. Escapes may double them,
 and a section still has fewer than the 3,000 that Slack allows."""
-_LABELS = ("next", "exclude", "would decide", "why", "impact", "not examined")
+_LABELS = ("next", "exclude", "would decide", "why", "impact", "not examined", "inferred", "partial")
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "@": "@\u200b", "`": "\u02cb"})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from attribution.blueprint.connectors.base import Sink
-from attribution.blueprint.connectors.http import in_header
+from attribution.blueprint.connectors.calls import in_header
 from attribution.blueprint.connectors.sinks.posting import Post, PostingSettings, page_of, reached, wanted
 from attribution.configuration.secrets import Address, Secret
 from attribution.contracts.exchange import CatalogSnapshot

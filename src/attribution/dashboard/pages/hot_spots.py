@@ -1,0 +1,41 @@
+"""Nodes, GPUs, links and ports that fail more often than the fleet."""
+
+from dataclasses import asdict
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from attribution.dashboard.access import reader_of
+from attribution.dashboard.rendering import page
+from attribution.dashboard.views import links
+from attribution.dashboard.views.hot_spots import hot_spots_view
+from attribution.dashboard.views.spans import SpanQuery, read_span
+from attribution.dashboard.views.timed import plain
+from attribution.store.hot_spots import HotSpots, hot_spots
+from attribution.store.selection import reading
+
+
+def html(request: Request) -> Response:
+    """The page."""
+    query, found = _find(request)
+    return HTMLResponse(page("hot_spots.html", view=hot_spots_view(query, found, request.app.state.clock())))
+
+
+def json(request: Request) -> Response:
+    """The same as JSON: the fleet, and each unit that was compared."""
+    query, found = _find(request)
+    rows = [
+        {"href": links.unit(row.node, row.unit) if row.unit else links.node(row.node), **plain(asdict(row))}
+        for row in found.rows
+    ]
+    return JSONResponse({"days": query.days, "fleet": plain(asdict(found.fleet)), "units": rows})
+
+
+def _find(request: Request) -> tuple[SpanQuery, HotSpots]:
+    query = read_span(request.query_params.multi_items())
+    with reading(request.app.state.store, reader_of(request).tenant) as asking:
+        return query, hot_spots(asking, request.app.state.clock(), query.days)
+
+
+ROUTES = (Route(links.HOT_SPOTS, html), Route(f"{links.HOT_SPOTS}.json", json))

@@ -1,0 +1,303 @@
+"""Histories of nodes and of their parts: what is said of each, and where it leads."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from attribution.dashboard.views import links
+from attribution.dashboard.views.attempts import NAME_COLUMNS, RowView, age, row_view
+from attribution.dashboard.views.spans import Choice, SpanQuery
+from attribution.dashboard.views.strip import Strip, strip
+from attribution.dashboard.views.summary import percent
+from attribution.presentation import words
+from attribution.presentation.columns import clip
+from attribution.store.histories import Finding, NodeHistory, NodeLine, Part, UnitHistory, UnitLine
+from attribution.store.queries import NodeRole, Page
+
+ROLES: Mapping[str, tuple[NodeRole | None, str]] = {
+    "": (None, "all"),
+    "cause": (NodeRole.AFFECTED, "a root lay here"),
+    "aside": (NodeRole.INTERESTING, "findings set aside"),
+    "excluded": (NodeRole.EXCLUDED, "excluded"),
+    "allocated": (NodeRole.ALLOCATED, "took part"),
+}
+"""What a node may have been in the attempts that are listed, by the word in the address."""
+
+PARTS: Mapping[Part, str] = {
+    Part.CAUSE: "root",
+    Part.CANDIDATE: "one of several that fit",
+    Part.FINDING: "finding",
+    Part.ASIDE: "set aside",
+}
+"""What a part of a node was in an attempt."""
+
+_WORDS = {"gpu": "GPU", "nvlink": "NVLink", "nvswitch": "NVSwitch", "nic": "NIC", "cpu": "CPU", "dimm": "DIMM"}
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A moment for a table."""
+
+    instant: str
+    at: str
+    age: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """One node of the list."""
+
+    name: str
+    href: str
+    attempts: str
+    affected: str
+    share: str
+    width: int
+    blamed: str
+    last: When | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodesView:
+    """The list of nodes."""
+
+    told: str
+    json: str
+    q: str
+    days: int
+    spans: tuple[Choice, ...]
+    rows: tuple[NodeRow, ...]
+    more: str
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """A symptom that was found."""
+
+    word: str
+    href: str
+    causes: str
+    findings: str
+    aside: str
+    last: When
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """A part that was in trouble."""
+
+    word: str
+    href: str
+    causes: str
+    candidates: str
+    findings: str
+    last: When
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with what it says, and where it leads."""
+
+    label: str
+    value: str
+    note: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """The history of a node."""
+
+    name: str
+    title: str
+    json: str
+    hot_spots: str
+    spans: tuple[Choice, ...]
+    days: int
+    figures: tuple[Figure, ...]
+    strip: Strip
+    findings: tuple[FindingRow, ...]
+    units: tuple[UnitRow, ...]
+    bound: str
+    roles: tuple[Choice, ...]
+    rows: tuple[RowView, ...]
+    next: str
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRow:
+    """One attempt of a part's history."""
+
+    row: RowView
+    part: str
+    symptoms: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnitView:
+    """The history of a part of a node."""
+
+    title: str
+    node: str
+    node_href: str
+    whole: str
+    whole_href: str
+    json: str
+    hot_spots: str
+    spans: tuple[Choice, ...]
+    days: int
+    figures: tuple[Figure, ...]
+    strip: Strip
+    findings: tuple[FindingRow, ...]
+    entries: tuple[EntryRow, ...]
+    more: bool
+    empty: str
+
+
+def when(at: datetime, now: datetime) -> When:
+    """A moment as tables show it."""
+    shown = words.time(at)[: len("2026-05-04 03:06:58")]
+    return When(at.astimezone(UTC).isoformat(timespec="seconds"), shown, age(at, now))
+
+
+def unit_words(unit: str) -> str:
+    """A part as people call it: `gpu 0000:1b:00 link 8` -> `GPU 0000:1b:00 · link 8`."""
+    first, _, rest = unit.partition(" ")
+    for part in ("link", "port"):
+        rest = rest.replace(f" {part} ", f" · {part} ", 1)
+    return clip(f"{_WORDS.get(first, first)} {rest}", NAME_COLUMNS)
+
+
+# --- nodes ----------------------------------------------------------------------------------------------------------
+
+
+def nodes_view(query: SpanQuery, lines: Sequence[NodeLine], count: int, now: datetime) -> NodesView:
+    """The nodes by failures."""
+    largest = max((line.affected for line in lines), default=1)
+    left = count - len(lines)
+    asked = query.get("q")
+    return NodesView(
+        told=f"{words.counted(count, 'node')} with a root in the last {query.days} days",
+        json=query.address(f"{links.NODES}.json"),
+        q=asked,
+        days=query.days,
+        spans=query.choices(links.NODES),
+        rows=tuple(
+            NodeRow(
+                name=clip(line.node, NAME_COLUMNS),
+                href=links.node(line.node),
+                attempts=f"{line.attempts:,}",
+                affected=f"{line.affected:,}",
+                share=percent(line.affected, line.attempts),
+                width=max(1, round(100 * line.affected / largest)),
+                blamed=f"{line.blamed:,}",
+                last=when(line.last_at, now) if line.last_at else None,
+            )
+            for line in lines
+        ),
+        more=f"and {words.counted(left, 'node')} with fewer; find one by its name" if left > 0 else "",
+        empty=f"No node {'whose name has this ' if asked else ''}had a root in the last {query.days} days.",
+    )
+
+
+def node_view(name: str, query: SpanQuery, found: NodeHistory, page: Page, now: datetime) -> NodeView:
+    """The history of a node."""
+    path, roles = links.node(name), found.roles
+    attempts = roles["attempts"]
+    keys = {"cause": "affected", "aside": "interesting", "excluded": "excluded"}
+    took_part = f"it took part in {roles['allocated']:,}"
+    figures = [Figure("Attempts", f"{attempts:,}", took_part, query.address(path, part=""))]
+    for key, role in keys.items():
+        label = words.sentence(ROLES[key][1])
+        note = f"{percent(roles[role], attempts)} of them"
+        figures.append(Figure(label, f"{roles[role]:,}", note, query.address(path, part=key) + "#attempts"))
+    part = query.get("part")
+    return NodeView(
+        name=name,
+        title=clip(name, NAME_COLUMNS),
+        json=query.address(links.twin(path)),
+        hot_spots=links.hot_spots(days=query.days),
+        spans=query.choices(path),
+        days=query.days,
+        figures=tuple(figures),
+        strip=strip(found.days, found.since, query.days),
+        findings=_findings(found.findings, now),
+        units=tuple(_unit(line, now) for line in found.units[:SHOWN]),
+        bound="Findings are those of its newest 1,000 attempts." if attempts > 1000 else "",
+        roles=tuple(
+            Choice(word, query.address(path, part=key) + "#attempts", key == part) for key, (_, word) in ROLES.items()
+        ),
+        rows=tuple(row_view(row, now) for row in page.rows),
+        next=query.address(path, after=page.next) + "#attempts" if page.next else "",
+        empty=f"No attempt in the last {query.days} days.",
+    )
+
+
+def _findings(lines: Sequence[Finding], now: datetime) -> tuple[FindingRow, ...]:
+    return tuple(
+        FindingRow(
+            word=clip(words.sentence(words.symptom(line.symptom)), NAME_COLUMNS),
+            href=links.symptom(line.symptom),
+            causes=f"{line.causes:,}",
+            findings=f"{line.findings:,}",
+            aside=f"{line.aside:,}",
+            last=when(line.last_at, now),
+        )
+        for line in lines[:SHOWN]
+    )
+
+
+def _unit(line: UnitLine, now: datetime) -> UnitRow:
+    return UnitRow(
+        word=unit_words(line.unit),
+        href=links.unit(line.node, line.unit),
+        causes=f"{line.causes:,}",
+        candidates=f"{line.candidates:,}",
+        findings=f"{line.findings:,}",
+        last=when(line.last_at, now),
+    )
+
+
+# --- parts of nodes -------------------------------------------------------------------------------------------------
+
+
+def unit_view(node: str, unit: str, query: SpanQuery, found: UnitHistory, now: datetime) -> UnitView:
+    """The history of a part of a node."""
+    path = links.unit(node, unit)
+    whole = next((unit.split(f" {part} ", 1)[0] for part in ("link", "port") if f" {part} " in unit), "")
+    total = sum(found.parts.values())
+    return UnitView(
+        title=unit_words(unit),
+        node=clip(node, NAME_COLUMNS),
+        node_href=links.node(node) if node else "",
+        whole=unit_words(whole) if " " in whole else "",
+        whole_href=links.unit(node, whole) if " " in whole else "",
+        json=query.address(links.twin(path)),
+        hot_spots=links.hot_spots(days=query.days),
+        spans=query.choices(path),
+        days=query.days,
+        figures=tuple(
+            Figure(
+                words.sentence(word),
+                f"{found.parts[part]:,}",
+                f"{percent(found.parts[part], total)} of these attempts",
+                "",
+            )
+            for part, word in PARTS.items()
+        ),
+        strip=strip(found.days, found.since, query.days, "in trouble"),
+        findings=_findings(found.findings, now),
+        entries=tuple(
+            EntryRow(row_view(entry.row, now), PARTS[entry.part], words.listed(_said(entry.symptoms)))
+            for entry in found.entries
+        ),
+        more=found.more,
+        empty=f"Nothing was found on it in the last {query.days} days.",
+    )
+
+
+def _said(symptoms: Sequence[str]) -> list[str]:
+    return [clip(words.symptom(name), NAME_COLUMNS) for name in symptoms]

@@ -1,0 +1,99 @@
+"""Whether the same was seen before: on the node, on the device, by the same cause."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from attribution.contracts.context import ExecutionContext
+from attribution.contracts.diagnosis import Cause
+from attribution.contracts.vocabulary import DeviceKind
+from attribution.dashboard.views import links
+from attribution.presentation import words
+from attribution.presentation.columns import clip
+from attribution.store.history import Seen, SeenWhat
+from attribution.store.units import gpus_of, place_of, units
+
+SAME_DEVICE = "Same device"
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """One earlier attempt."""
+
+    href: str
+    attempt: str
+    day: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRow:
+    """What is the same, how often that was seen, and the last attempts that show it. `href` lists all of them."""
+
+    what: str
+    name: str
+    counts: str
+    never: bool
+    href: str
+    last: tuple[Earlier, ...]
+
+
+def as_kept(cause: Cause, context: ExecutionContext) -> Cause:
+    """The cause with the PCI address of its GPU where the context tells it: by that, the store keeps GPUs."""
+    device, gpus = cause.device, gpus_of(context)
+    if device is None or "pci" in device.ids or device.kind not in _GPUS:
+        return cause
+    found = (gpus.get((cause.node, name, device.ids.get(name, ""))) for name in ("uuid", "serial", "index"))
+    pci = next((address for address in found if address), None)
+    if pci is None:
+        return cause
+    return cause.model_copy(update={"device": device.model_copy(update={"ids": {"pci": pci, **device.ids}})})
+
+
+_GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
+
+
+def seen_rows(found: Sequence[Seen], cause: Cause, at: datetime) -> tuple[SeenRow, ...]:
+    """The rows of a cause; `at` is when its attempt ended."""
+    return tuple(_row(item, cause, at) for item in found)
+
+
+def _row(item: Seen, cause: Cause, at: datetime) -> SeenRow:
+    longest = max((days for days, _ in item.counts), default=0)
+    never = not any(count for _, count in item.counts)
+    told = [f"{count:,} in the {days} days before" for days, count in item.counts]
+    what, name, href = _about(item.what, cause, at, longest)
+    return SeenRow(
+        what=what,
+        name=clip(name, 120),
+        counts=f"Not in the {longest} days before" if never else ", ".join(told),
+        never=never,
+        href=href,
+        last=tuple(
+            Earlier(
+                href=links.attempt(row.key),
+                attempt=clip(f"{row.workload_id}, attempt {row.attempt}", 120),
+                day=f"{row.at:%Y-%m-%d}",
+                cause=clip(row.cause_meaning or "", 120),
+            )
+            for row in item.last
+        ),
+    )
+
+
+def _about(what: SeenWhat, cause: Cause, at: datetime, days: int) -> tuple[str, str, str]:
+    """What is the same, its name, and where all of it is listed."""
+    span = {"since": _moment(at - timedelta(days=days)), "until": _moment(at)}
+    node = cause.node or ""
+    if what is SeenWhat.NODE:
+        return "Same node", node, links.attempts(node=node, node_role="affected", **span)
+    if what is SeenWhat.CAUSE:
+        return "Same cause", words.sentence(words.symptom(cause.symptom)), links.attempts(cause=cause.symptom, **span)
+    known = units(cause.device, cause.node)
+    name = words.device(cause.device) if cause.device else ""
+    place = place_of(cause.device, cause.node)
+    return SAME_DEVICE, name, links.unit(place, known[-1]) if known else links.node(node)
+
+
+def _moment(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%S}Z"

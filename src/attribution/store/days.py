@@ -1,0 +1,107 @@
+"""How many results each day has of each value is counted as they are written, so that no list counts them again."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, select
+
+from attribution.contracts.vocabulary import Confidence, Domain, SubDomain, domain_of
+from attribution.store import schema
+from attribution.store.columns import shortened
+from attribution.store.schema import result_days, results
+from attribution.store.statements import insert_rows, portions, upsert
+
+Row = Mapping[str, Any]
+Fact = tuple[str, str]
+"""A facet and its value."""
+
+ALL, ALLOCATED, BLAMED_NODE = "all", "allocated", "blamed_node"
+"""Facets beside those of a list: every result, nodes that took part, nodes that are surely to blame."""
+
+OF_RESULT: Final = ("terminal_state", "domain", "sub_domain", "cluster", "user")
+"""Facets that are a column of `results`."""
+
+_FIRST_DAY = date(1970, 1, 1)
+
+
+def day_of(at: datetime) -> int:
+    """The number of a day in UTC."""
+    return (at.astimezone(UTC).date() - _FIRST_DAY).days
+
+
+def begin_of(day: int) -> datetime:
+    """The first moment of a day; the last moment there is for the day behind the last."""
+    if day > (date.max - _FIRST_DAY).days:
+        return datetime.max.replace(tzinfo=UTC)
+    moment = _FIRST_DAY + timedelta(days=day)
+    return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+
+
+def is_blamed(confidence: str, sub_domain: str) -> bool:
+    """Whether a cause counts against the thing it lies on: surely a root, and of the hardware or the platform."""
+    domain = domain_of(SubDomain(sub_domain))
+    return confidence != Confidence.ONE_OF_SEVERAL and domain in {Domain.HARDWARE, Domain.PLATFORM}
+
+
+def facts(head: Row, nodes: Iterable[Row], causes: Iterable[Row]) -> Counter[Fact]:
+    """What one result adds to its day."""
+    found = {(name, shortened(head[name])) for name in OF_RESULT if head[name] is not None}
+    found.add((ALL, ""))
+    found |= {("node", shortened(row["node"])) for row in nodes if row["affected"]}
+    for row in causes:
+        found.add(("cause", shortened(row["symptom"])))
+        if row["node"] is not None and is_blamed(row["confidence"], row["sub_domain"]):
+            found.add((BLAMED_NODE, shortened(row["node"])))
+    counted = Counter(found)
+    if head["nodes"]:
+        counted[ALLOCATED, ""] = head["nodes"]
+    return counted
+
+
+def facts_held(connection: Connection, key: str) -> Counter[tuple[str, str, str, int]] | None:
+    """What the result of a key has added so far, with tenant and day; None if there is none."""
+    head = connection.execute(select(results).where(results.c.key == key)).mappings().one_or_none()
+    if head is None:
+        return None
+    nodes, causes = (
+        connection.execute(select(table).where(table.c.result_id == head["id"], *narrowed)).mappings().all()
+        for table, narrowed in (
+            (schema.result_nodes, [schema.result_nodes.c.affected]),
+            (schema.result_causes, []),
+        )
+    )
+    return placed(facts(head, nodes, causes), head["tenant"], head["at"])  # type: ignore[arg-type]
+
+
+def placed(found: Counter[Fact], tenant: str, at: datetime) -> Counter[tuple[str, str, str, int]]:
+    """The facts of a result, with whose and which day's they are."""
+    day = day_of(at)
+    return Counter({(facet, value, tenant, day): number for (facet, value), number in found.items()})
+
+
+def recount(
+    connection: Connection, held: Counter[tuple[str, str, str, int]] | None, after: Counter[tuple[str, str, str, int]]
+) -> None:
+    """Take back what was counted before and count what is there now."""
+    before: Counter[tuple[str, str, str, int]] = held or Counter()
+    changed = {key: after[key] - before[key] for key in before | after}
+    add(connection, {key: number for key, number in changed.items() if number})
+
+
+def add(connection: Connection, changed: Mapping[tuple[str, str, str, int], int]) -> None:
+    """Add to the counts. Rows are taken in one order, so that no two writers wait for each other in a circle."""
+    names = ("facet", "value", "tenant", "day")
+    for portion in portions(sorted(changed.items())):
+        statement = upsert(connection, result_days)
+        statement = statement.values([{**dict(zip(names, key, strict=True)), "results": n} for key, n in portion])
+        grown = result_days.c.results + statement.excluded.results
+        connection.execute(statement.on_conflict_do_update(index_elements=names, set_={"results": grown}))
+
+
+def add_new(connection: Connection, counted: Mapping[tuple[str, str, str, int], int]) -> None:
+    """Write counts into an empty table."""
+    names = ("facet", "value", "tenant", "day")
+    rows = [{**dict(zip(names, key, strict=True)), "results": number} for key, number in sorted(counted.items())]
+    insert_rows(connection, result_days, rows)

@@ -1,0 +1,244 @@
+"""Which results are like what is asked for: the newest first, begun with whatever of it is rarest."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Column, ColumnElement, Connection, Select, func, select, tuple_
+
+from attribution.store import days
+from attribution.store.database import Store
+from attribution.store.identity import Everyone, Tenant, owned_by, tenant_key
+from attribution.store.schema import result_causes, result_days, result_nodes, results
+from attribution.store.statements import any_of
+from attribution.store.words import FEW, Term, asked_words, has_term, term
+
+
+class Order(StrEnum):
+    """In which order results are listed."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+
+
+class NodeRole(StrEnum):
+    """How a node took part in an attempt."""
+
+    ALLOCATED = "allocated"
+    AFFECTED = "affected"
+    INTERESTING = "interesting"
+    EXCLUDED = "excluded"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultFilters:
+    """What a result must be like; what is None does not matter.
+
+    `cause` is the symptom of any of its causes, `node` any node of the attempt or of a finding, narrowed by
+    `node_role`. `since` is the first moment and `until` the first one too late. `search` is words that all must stand
+    within the words of workload id, name, user, cluster, causes and summary, or within the name of a node, whatever
+    their case.
+    """
+
+    terminal_state: str | None = None
+    domain: str | None = None
+    sub_domain: str | None = None
+    cause: str | None = None
+    node: str | None = None
+    node_role: NodeRole | None = None
+    cluster: str | None = None
+    user: str | None = None
+    workload_id: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    search: str | None = None
+
+    def without(self, facet: str) -> "ResultFilters":
+        """The same without the filter of a facet."""
+        left = {item.name: getattr(self, item.name) for item in fields(self) if item.name != facet}
+        return ResultFilters(**left)
+
+    def by_value(self) -> list[str]:
+        """The filters that are set, but for the time."""
+        names = (item.name for item in fields(self))
+        return [name for name in names if name not in _BY_TIME and getattr(self, name) is not None]
+
+
+_BY_TIME = ("since", "until", "node_role")
+SCANNED = 500
+"""Results that are looked for where rows are read one by one."""
+
+COLUMNS = (*days.OF_RESULT, "workload_id")
+"""Filters that are a column of `results`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A question about results, with its search looked up. `begin` is the filter that is the rarest."""
+
+    tenant: Tenant
+    filters: ResultFilters
+    terms: tuple[Term, ...] = ()
+    begin: str | None = None
+    ids: frozenset[int] | None = field(default=None, repr=False)
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether rows are read one by one for a word that many have."""
+        return any(self.ids is None or item.ids is None for item in self.terms)
+
+    def newest(
+        self,
+        connection: Connection,
+        limit: int,
+        order: Order = Order.NEWEST,
+        behind: Sequence[Any] | None = None,
+        columns: Sequence[str] = (),
+    ) -> Select[Any]:
+        """Time and number (`at`, `id`) of at most `limit` results in order, behind a place of it if one is given.
+
+        With `columns` these of `results` too.
+        """
+        begun = self._begun(connection)
+        conditions = [*begun.conditions, *self._in_time(begun.at), *self._owned(begun)]
+        query = select(begun.at.label("at"), begun.number.label("id"), *(results.c[name] for name in columns))
+        others = list(self._others(connection))
+        if begun.at is not results.c.at and (others or columns):
+            query = query.join_from(begun.at.table, results, results.c.id == begun.number)
+        if begun.at is result_causes.c.at:
+            query = query.distinct()
+        conditions += others
+        place = tuple_(begun.at, begun.number)
+        if behind is not None:
+            conditions.append(place < tuple_(*behind) if order is Order.NEWEST else place > tuple_(*behind))
+        ordered = (column.desc() if order is Order.NEWEST else column.asc() for column in (begun.at, begun.number))
+        return query.where(*conditions).order_by(*ordered).limit(limit)
+
+    def _begun(self, connection: Connection) -> "_Begun":
+        f, c, n = self.filters, result_causes.c, result_nodes.c
+        if self.begin == "cause":
+            return _Begun(c.at, c.result_id, c.tenant, [c.symptom == f.cause])
+        if self.begin == "node":
+            role = [n[f.node_role.value]] if f.node_role else []
+            return _Begun(n.at, n.result_id, n.tenant, [n.node == f.node, *role])
+        r = results.c
+        if self.begin == "search":
+            assert self.ids is not None
+            return _Begun(r.at, r.id, r.tenant, [any_of(connection, r.id, sorted(self.ids))])
+        where = [r[self.begin] == getattr(f, self.begin)] if self.begin else []
+        return _Begun(r.at, r.id, r.tenant, where)
+
+    def _owned(self, begun: "_Begun") -> tuple[ColumnElement[bool], ...]:
+        if self.begin is None or isinstance(self.tenant, Everyone):
+            return owned_by(begun.tenant, self.tenant)
+        return (begun.tenant.concat("") == tenant_key(self.tenant),)
+
+    def _in_time(self, at: Column[Any]) -> Iterator[ColumnElement[bool]]:
+        if self.filters.since is not None:
+            yield at >= self.filters.since
+        if self.filters.until is not None:
+            yield at < self.filters.until
+
+    def _others(self, connection: Connection) -> Iterator[ColumnElement[bool]]:
+        """What a row of `results` must be like beside what was begun with; said so that no other index tempts."""
+        f, c, n = self.filters, result_causes.c, result_nodes.c
+        for name in COLUMNS:
+            if getattr(f, name) is not None and name != self.begin:
+                yield results.c[name].concat("") == getattr(f, name)
+        if f.cause is not None and self.begin != "cause":
+            yield select(1).where(c.result_id == results.c.id, c.symptom == f.cause).correlate(results).exists()
+        if f.node is not None and self.begin != "node":
+            role = [n[f.node_role.value]] if f.node_role else []
+            yield select(1).where(n.result_id == results.c.id, n.node == f.node, *role).correlate(results).exists()
+        if self.ids is not None and self.begin != "search":
+            yield any_of(connection, results.c.id, sorted(self.ids))
+        for item in self.terms:
+            if self.ids is None or item.ids is None:
+                yield has_term(connection, results, item)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    at: Column[Any]
+    number: Column[Any]
+    tenant: Column[Any]
+    conditions: list[ColumnElement[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Questions of one tenant within one transaction; what one looked up serves the others."""
+
+    connection: Connection
+    tenant: Tenant
+    _terms: dict[str, Term] = field(default_factory=dict, repr=False)
+    _asked: dict[ResultFilters, Selection] = field(default_factory=dict, repr=False)
+    _scanned: dict[ResultFilters, Sequence[Any]] = field(default_factory=dict, repr=False)
+
+    def selection(self, filters: ResultFilters) -> Selection:
+        """Look up what is asked for, and choose what to begin with."""
+        if filters not in self._asked:
+            self._asked[filters] = self._select(filters)
+        return self._asked[filters]
+
+    def newest(self, filters: ResultFilters, limit: int, columns: Sequence[str] = ()) -> Select[Any]:
+        """Time and number of the newest results, at most `limit`, and more columns of them."""
+        asked = self.selection(filters)
+        if asked.is_scan and limit <= SCANNED:
+            numbers = [number for _, number in self.scanned(filters)[:limit]]
+            query = select(results.c.at, results.c.id, *(results.c[name] for name in columns))
+            return query.where(any_of(self.connection, results.c.id, numbers))
+        return asked.newest(self.connection, limit, columns=columns)
+
+    def scanned(self, filters: ResultFilters) -> Sequence[Any]:
+        """Times and numbers of the newest SCANNED results, where rows are read one by one: that is done once."""
+        if filters not in self._scanned:
+            query = self.selection(filters).newest(self.connection, SCANNED)
+            self._scanned[filters] = self.connection.execute(query).all()
+        return self._scanned[filters]
+
+    def _select(self, filters: ResultFilters) -> Selection:
+        terms = tuple(self._term(word) for word in asked_words(filters.search))
+        known = [item.ids for item in terms if item.ids is not None]
+        ids = frozenset.intersection(*known) if known else None
+        if ids is not None and len(ids) > FEW and len(known) == len(terms):
+            ids = None  # so many that the newest of them are found sooner by reading on
+        by = [name for name in filters.by_value() if name != "search"]
+        sizes = {name: _size(self.connection, self.tenant, filters, name) for name in by}
+        if ids is not None:
+            sizes["search"] = len(ids)
+        begin = min(sizes, key=lambda name: sizes[name]) if sizes else None
+        return Selection(self.tenant, filters, terms, begin, ids)
+
+    def _term(self, word: str) -> Term:
+        if word not in self._terms:
+            self._terms[word] = term(self.connection, word, self.tenant)
+        return self._terms[word]
+
+
+@contextmanager
+def reading(store: Store, tenant: Tenant) -> Iterator[Reading]:
+    """A transaction to ask in."""
+    with store.read() as connection:
+        yield Reading(connection, tenant)
+
+
+def _size(connection: Connection, tenant: Tenant, filters: ResultFilters, name: str) -> int:
+    """About how many results a filter leaves, at most, of the days that are asked about."""
+    if name == "workload_id":
+        return 0
+    value = getattr(filters, name)
+    if name == "node" and filters.node_role is not NodeRole.AFFECTED:
+        n = result_nodes.c
+        some = select(n.at).where(n.node == value, *owned_by(n.tenant, tenant)).limit(FEW).subquery()
+        return connection.execute(select(func.count()).select_from(some)).scalar_one()
+    c = result_days.c
+    query = select(func.sum(c.results)).where(c.facet == name, c.value == value, *owned_by(c.tenant, tenant))
+    if filters.since is not None:
+        query = query.where(c.day >= days.day_of(filters.since))
+    if filters.until is not None:
+        query = query.where(c.day <= days.day_of(filters.until))
+    return connection.execute(query).scalar() or 0

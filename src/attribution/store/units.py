@@ -1,0 +1,130 @@
+"""A part of a node has one name, however a log called it, so that its history can be asked for."""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+
+from attribution.contracts.context import ExecutionContext
+from attribution.contracts.diagnosis import Device
+from attribution.contracts.result import AttributionBlueprintResult
+from attribution.contracts.vocabulary import Confidence, DeviceKind, SymptomStatus
+from attribution.store.columns import shortened
+from attribution.store.days import is_blamed
+
+_WORDS: Mapping[DeviceKind, str] = {
+    DeviceKind.GPU: "gpu",
+    DeviceKind.NVLINK: "gpu",
+    DeviceKind.NVSWITCH: "nvswitch",
+    DeviceKind.NIC: "nic",
+    DeviceKind.SWITCH_PORT: "switch",
+    DeviceKind.DISK: "disk",
+    DeviceKind.CPU: "cpu",
+    DeviceKind.DIMM: "dimm",
+    DeviceKind.FILESYSTEM: "filesystem",
+}
+_OWN = ("pci", "uuid", "name", "serial", "index")
+_PARTS = ("link", "port")
+
+Gpus = Mapping[tuple[str | None, str, str], str]
+"""The PCI address of a GPU by its node, a kind of id (`uuid`, `index`, `serial`) and that id."""
+
+
+def gpus_of(context: ExecutionContext) -> Gpus:
+    """What the context tells of its GPUs."""
+    return {
+        (node.name, kind, str(value)): gpu.pci
+        for node in context.nodes
+        for gpu in node.gpus
+        if gpu.pci is not None
+        for kind, value in (("uuid", gpu.uuid), ("index", gpu.index), ("serial", gpu.serial))
+        if value is not None
+    }
+
+
+def units(device: Device | None, node: str | None = None, gpus: Gpus | None = None) -> tuple[str, ...]:
+    """The names of a device from the whole to its part: `gpu 0000:1b:00`, `gpu 0000:1b:00 link 8`; none without ids.
+
+    A GPU that is known by another id is named by its PCI address where `gpus` tells it.
+    """
+    if device is None:
+        return ()
+    word, ids = _WORDS[device.kind], device.ids
+    own = next((ids[name] for name in _OWN if ids.get(name)), None)
+    if word == "gpu" and "pci" not in ids:
+        known = (
+            pci for kind in ("uuid", "serial", "index") if (pci := (gpus or {}).get((node, kind, ids.get(kind, ""))))
+        )
+        own = next(known, own)
+    whole = f"{word} {own}" if own else word
+    parts = [f"{name} {ids[name]}" for name in _PARTS if ids.get(name)]
+    if not parts:
+        return (whole,) if own else ()
+    if not own:
+        return (" ".join(["nvlink" if device.kind is DeviceKind.NVLINK else word, *parts]),)
+    return (whole, " ".join([whole, *parts]))
+
+
+class UnitKind(StrEnum):
+    """What a unit is compared with: its like. A node is one too, without a name of its own."""
+
+    NODE = "node"
+    GPU = "gpu"
+    LINK = "link"
+    NIC = "nic"
+    PORT = "port"
+    SWITCH = "switch"
+    SWITCH_PORT = "switch_port"
+    OTHER = "other"
+
+
+def kind_of(unit: str) -> UnitKind:
+    """What kind of thing the name of a unit names."""
+    word = unit.split(" ", 1)[0]
+    if " link " in unit:
+        return UnitKind.LINK
+    if " port " in unit:
+        return UnitKind.SWITCH_PORT if word == "switch" else UnitKind.PORT
+    return UnitKind(word) if word in {UnitKind.GPU, UnitKind.NIC, UnitKind.SWITCH} else UnitKind.OTHER
+
+
+def place_of(device: Device | None, node: str | None) -> str:
+    """The node that a device is kept under; '' for a port of a switch, which belongs to no node."""
+    return "" if node is None or (device is not None and device.kind is DeviceKind.SWITCH_PORT) else node
+
+
+def unit_rows(result: AttributionBlueprintResult) -> list[dict[str, Any]]:
+    """A row for each part of a node that a cause or a finding is about; a finding that is a cause stands once."""
+    rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for row in _found(result):
+        key = (shortened(row["node"]), shortened(row["unit"]), shortened(row["symptom"]))
+        rows.setdefault(key, row)
+    return [{"position": position, **row} for position, row in enumerate(rows.values())]
+
+
+def _found(result: AttributionBlueprintResult) -> Iterator[dict[str, Any]]:
+    gpus = gpus_of(result.context)
+    for cause in result.diagnosis.causes:
+        sure = cause.confidence is not Confidence.ONE_OF_SEVERAL
+        for unit in units(cause.device, cause.node, gpus):
+            yield {
+                "node": place_of(cause.device, cause.node),
+                "unit": unit,
+                "kind": kind_of(unit).value,
+                "part": "cause" if sure else "candidate",
+                "blamed": is_blamed(cause.confidence.value, cause.sub_domain.value),
+                "symptom": cause.symptom,
+                "count": 1,
+                "first_at": cause.at,
+            }
+    for symptom in result.diagnosis.symptoms:
+        for unit in units(symptom.device, symptom.node, gpus):
+            yield {
+                "node": place_of(symptom.device, symptom.node),
+                "unit": unit,
+                "kind": kind_of(unit).value,
+                "part": "aside" if symptom.status is SymptomStatus.DEMOTED else "finding",
+                "blamed": False,
+                "symptom": symptom.symptom,
+                "count": symptom.count,
+                "first_at": symptom.first_at,
+            }

@@ -1,0 +1,109 @@
+"""A search looks through the words of results, each of which is kept once, and through the names of their nodes."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, false, or_, select
+
+from attribution.contracts.result import AttributionBlueprintResult
+from attribution.store.columns import AnyText
+from attribution.store.identity import Tenant, owned_by
+from attribution.store.schema import node_names, result_nodes, result_words, words
+from attribution.store.statements import any_of, insert_rows, portions, position, upsert
+
+MOST_WORDS, LONGEST_WORD = 200, 160
+"""Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
+
+FEW, MANY = 2_000, 20_000
+"""Results that all words of a search may lead to for it to begin with them, and those of one word, to find out."""
+
+
+def words_of(result: AttributionBlueprintResult) -> list[str]:
+    """The words of a result that a search finds, in lower case."""
+    context, diagnosis = result.context, result.diagnosis
+    texts = [context.workload_id, context.name, context.user, context.cluster]
+    texts += [text for cause in diagnosis.causes for text in (cause.symptom, cause.node, cause.rule, cause.meaning)]
+    texts.append(diagnosis.summary)
+    found = dict.fromkeys(word[:LONGEST_WORD] for text in texts if text for word in text.lower().split())
+    return list(found)[:MOST_WORDS]
+
+
+def asked_words(search: str | None) -> list[str]:
+    """The words of a search, each once, as far as words are kept."""
+    return list(dict.fromkeys(word[:LONGEST_WORD] for word in (search or "").lower().split()))
+
+
+def keep_words(connection: Connection, result_id: int, found: Sequence[str]) -> None:
+    """Note the words of a result, which has none noted yet."""
+    for portion in portions(sorted(found)):
+        statement = upsert(connection, words).values([{"word": word} for word in portion])
+        connection.execute(statement.on_conflict_do_nothing(index_elements=["word"]))
+    for portion in portions(found):
+        numbers = connection.execute(select(words.c.id).where(words.c.word.in_(portion))).scalars()
+        insert_rows(connection, result_words, [{"result_id": result_id, "word_id": number} for number in numbers])
+
+
+def keep_nodes(connection: Connection, names: Iterable[str]) -> None:
+    """Note the names of nodes, so that they can be searched."""
+    for portion in portions(sorted(set(names))):
+        known = set(connection.execute(select(node_names.c.name).where(node_names.c.name.in_(portion))).scalars())
+        new = [{"name": name, "folded": name.lower()} for name in portion if name not in known]
+        if new:
+            statement = upsert(connection, node_names).values(new)
+            connection.execute(statement.on_conflict_do_nothing(index_elements=["name"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word that is asked for. `ids` are the results that have it; None where those are too many to look at.
+
+    `in_words` is whether any word has it, `nodes` are the nodes whose name does; None where those are too many.
+    """
+
+    word: str
+    ids: frozenset[int] | None
+    in_words: bool
+    nodes: tuple[str, ...] | None
+
+
+def term(connection: Connection, word: str, tenant: Tenant) -> Term:
+    """Look a word up. It may stand anywhere within a word of a result, or within the name of one of its nodes."""
+    asked = bindparam(None, word, type_=AnyText())
+    numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0))
+    names = _few(connection, select(node_names.c.name).where(position(node_names.c.folded, asked) > 0))
+    in_words, nodes = numbers is None or bool(numbers), None if names is None else tuple(names)
+    if numbers is None or names is None:
+        return Term(word, None, in_words, nodes)
+    found: set[int] = set()
+    w, n = result_words.c, result_nodes.c
+    queries = [select(w.result_id).where(any_of(connection, w.word_id, numbers))] if numbers else []
+    if names:
+        queries.append(select(n.result_id).where(any_of(connection, n.node, names), *owned_by(n.tenant, tenant)))
+    for query in queries:
+        ids = _few(connection, query)
+        if ids is None:
+            return Term(word, None, in_words, nodes)
+        found.update(ids)
+    return Term(word, frozenset(found) if len(found) <= MANY else None, in_words, nodes)
+
+
+def _few(connection: Connection, query: Any) -> list[Any] | None:
+    """What a query finds; None if that is more than MANY."""
+    found = connection.execute(query.limit(MANY + 1)).scalars().all()
+    return list(found) if len(found) <= MANY else None
+
+
+def has_term(connection: Connection, result: Any, item: Term) -> Any:
+    """The condition that a row of `results` has a word."""
+    asked = bindparam(None, item.word, type_=AnyText(), unique=True)
+    ways = [position(result.c.search, asked) > 0] if item.in_words else []
+    n = result_nodes.c
+    nodes = select(1).where(n.result_id == result.c.id)
+    if item.nodes is None:
+        nodes = nodes.join(node_names, node_names.c.name == n.node).where(position(node_names.c.folded, asked) > 0)
+    elif item.nodes:
+        nodes = nodes.where(any_of(connection, n.node, item.nodes, by_index=False))
+    if item.nodes is None or item.nodes:
+        ways.append(nodes.correlate(result).exists())
+    return or_(false(), *ways)

@@ -1,0 +1,187 @@
+"""What fails more often than the fleet stands out; what chance explains, or was set aside, does not."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from attribution.contracts.context import Node
+from attribution.contracts.diagnosis import DemotedBy, Device, Symptom
+from attribution.contracts.vocabulary import Confidence, DeviceKind, Role, SubDomain, SymptomStatus
+from attribution.store.database import Store
+from attribution.store.histories import Part, begin, node_history, unit_history, worst_nodes
+from attribution.store.hot_spots import HotSpots, hot_spots
+from attribution.store.queries import ALL_TENANTS
+from attribution.store.results import write_result
+from attribution.store.selection import reading
+from attribution.store.units import UnitKind, kind_of, units
+
+from tests.store.results import NOW, cause, result
+
+LINK = Device(kind=DeviceKind.NVLINK, ids={"pci": "0000:1b:00", "index": "3", "link": "8"})
+PORT = Device(kind=DeviceKind.SWITCH_PORT, ids={"name": "leaf-3", "port": "12"})
+
+
+def spots(store: Store, tenant: Any = None, span: int = 30) -> HotSpots:
+    with reading(store, tenant) as asking:
+        return hot_spots(asking, NOW, span)
+
+
+def standing_out(found: HotSpots) -> set[tuple[str, str]]:
+    return {(row.node, row.unit) for row in found.rows if row.stands_out}
+
+
+def attempts(store: Store, count: int, first: int = 0, tenant: str | None = None, **more: Any) -> None:
+    """Attempts of the ten nodes, an hour apart."""
+    nodes = tuple(Node(name=f"node-{n:02}") for n in range(10))
+    for n in range(first, first + count):
+        write_result(store, result(f"job-{n}", -60 * (n % 400), nodes=nodes, **more), NOW, tenant)
+
+
+def test_a_node_and_its_link_stand_out(store: Store) -> None:
+    attempts(store, 13)
+    attempts(store, 6, 100, causes=(cause(node="node-04", device=LINK, sub_domain=SubDomain.NVLINK_FABRIC),))
+    attempts(store, 1, 200, causes=(cause(node="node-05"),))
+    found = spots(store)
+    assert standing_out(found) == {("node-04", ""), ("node-04", "gpu 0000:1b:00"), ("node-04", "gpu 0000:1b:00 link 8")}
+    node = next(row for row in found.rows if row.kind is UnitKind.NODE and row.node == "node-04")
+    assert (node.failures, node.attempts) == (6, 20)
+    assert node.expected == pytest.approx(20 * 7 / 200)
+    assert node.by_chance < 0.01 and node.last_at is not None
+    assert found.fleet.nodes == 10 and found.fleet.node_attempts == 200 and found.fleet.attempts == 20
+
+
+def test_one_failure_is_no_hot_spot_nor_is_chance(store: Store) -> None:
+    attempts(store, 10)
+    attempts(store, 1, 100, causes=(cause(node="node-04"),))
+    assert spots(store).rows == ()
+    for n in range(10):
+        attempts(store, 1, 200 + 10 * n, causes=(cause(node=f"node-{n:02}", device=None),))
+    assert standing_out(spots(store)) == set()
+    attempts(store, 1, 300, causes=(cause(node="node-04", device=None),))
+    assert [(row.node, row.failures) for row in spots(store).rows if row.kind is UnitKind.NODE] == [("node-04", 3)]
+
+
+@pytest.mark.parametrize(
+    "innocent",
+    [
+        {"causes": (cause(node="node-04", sub_domain=SubDomain.USER_CODE),)},
+        {"causes": (cause(node="node-04", confidence=Confidence.ONE_OF_SEVERAL),)},
+        {
+            "diagnosis": {
+                "interesting_nodes": ("node-04",),
+                "symptoms": (
+                    Symptom(
+                        symptom="XID_79",
+                        role=Role.CAUSE,
+                        node="node-04",
+                        device=LINK,
+                        status=SymptomStatus.DEMOTED,
+                        demoted_by=DemotedBy(rule="R1", reason="another explains it"),
+                        count=9,
+                    ),
+                ),
+            }
+        },
+    ],
+    ids=["the job's code", "one of several", "set aside"],
+)
+def test_nothing_else_counts_against_a_unit(store: Store, innocent: dict[str, Any]) -> None:
+    attempts(store, 8)
+    attempts(store, 5, 100, **innocent)
+    found = spots(store)
+    assert found.rows == () and found.fleet.failures.get(UnitKind.GPU, 0) == 0
+
+
+def test_a_port_of_a_switch_is_compared_with_its_like(store: Store) -> None:
+    network = {"sub_domain": SubDomain.NETWORK_FABRIC}
+    attempts(store, 9, causes=(cause(node="node-01", device=PORT, **network),))
+    for n in range(6):
+        other = Device(kind=DeviceKind.SWITCH_PORT, ids={"name": "leaf-3", "port": str(20 + n)})
+        attempts(store, 1, 100 + n, causes=(cause(node="node-02", device=other, **network),))
+    found = spots(store)
+    port = next(row for row in found.rows if row.kind is UnitKind.SWITCH_PORT)
+    assert (port.node, port.unit, port.failures, port.attempts) == ("", "switch leaf-3 port 12", 9, None)
+    assert port.expected == pytest.approx(15 / 7) and port.stands_out
+
+
+def test_days_and_tenants_bound_what_is_seen(store: Store) -> None:
+    attempts(store, 12)
+    bad = {"causes": (cause(node="node-04"),)}
+    attempts(store, 6, 400, **bad)
+    attempts(store, 6, 100, "red", **bad)
+    old = [result(f"old-{n}", -40 * 24 * 60 - n, **bad) for n in range(3)]
+    for item in old:
+        write_result(store, item, NOW)
+    assert next(row.failures for row in spots(store).rows if row.kind is UnitKind.NODE) == 6
+    assert next(row.failures for row in spots(store, None, 90).rows if row.kind is UnitKind.NODE) == 9
+    assert spots(store, "red").fleet.attempts == 6 and spots(store, "nobody").fleet.nodes == 0
+    assert next(row.failures for row in spots(store, ALL_TENANTS).rows if row.kind is UnitKind.NODE) == 12
+    assert spots(store, "nobody").rows == ()
+
+
+def test_histories_tell_what_a_node_and_its_parts_were(store: Store) -> None:
+    aside = Symptom(
+        symptom="NCCL_TIMEOUT", role=Role.EFFECT, node="node-04", device=LINK, status=SymptomStatus.DEMOTED, count=2
+    )
+    attempts(store, 3)
+    attempts(store, 2, 30, causes=(cause(node="node-04", device=LINK), cause("XID_48", "node-04", device=LINK)))
+    attempts(
+        store,
+        1,
+        50,
+        causes=(cause(node="node-05"),),
+        diagnosis={"symptoms": (aside,), "interesting_nodes": ("node-04",)},
+    )
+    attempts(store, 4, 60, "red", causes=(cause(node="node-04", device=LINK),))
+    since = begin(NOW, 30)
+    with reading(store, None) as asking:
+        found = node_history(asking, "node-04", since)
+        link = unit_history(asking, "node-04", "gpu 0000:1b:00 link 8", since, most=2)
+        lines, count = worst_nodes(asking, since)
+        searched, _ = worst_nodes(asking, since, "DE-05")
+        assert worst_nodes(asking, since, "%\0_")[0] == ()
+        assert unit_history(asking, "node-04", "gpu %", since).entries == ()
+    assert found.roles == {"allocated": 6, "affected": 2, "interesting": 1, "excluded": 0, "attempts": 6}
+    assert sum(day.attempts for day in found.days) == 6 and sum(day.causes for day in found.days) == 2
+    assert [(item.symptom, item.causes, item.findings, item.aside) for item in found.findings] == [
+        ("XID_48", 2, 0, 0),
+        ("XID_79", 2, 0, 0),
+        ("NCCL_TIMEOUT", 0, 0, 1),
+    ]
+    assert [(item.unit, item.causes, item.findings) for item in found.units] == [
+        ("gpu 0000:1b:00", 2, 1),
+        ("gpu 0000:1b:00 link 8", 2, 1),
+    ]
+    assert link.parts == {Part.CAUSE: 2, Part.CANDIDATE: 0, Part.FINDING: 0, Part.ASIDE: 1}
+    assert [(entry.part, entry.symptoms) for entry in link.entries] == [(Part.CAUSE, ("XID_79", "XID_48"))] * 2
+    assert link.more
+    assert [(line.node, line.attempts, line.affected, line.blamed) for line in lines] == [
+        ("node-04", 6, 2, 2),
+        ("node-05", 6, 1, 1),
+    ]
+    assert count == 2 and [line.node for line in searched] == ["node-05"]
+    with reading(store, "nobody") as asking:
+        assert node_history(asking, "node-04", since).days == () and worst_nodes(asking, since) == ((), 0)
+        assert unit_history(asking, "node-04", "gpu 0000:1b:00 link 8", since).entries == ()
+    with reading(store, ALL_TENANTS) as asking:
+        assert node_history(asking, "node-04", NOW - timedelta(days=99)).roles["affected"] == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids", "names"),
+    [
+        ("gpu", {"pci": "0000:1b:00", "uuid": "GPU-1", "index": "0"}, ("gpu 0000:1b:00",)),
+        ("gpu", {"uuid": "GPU-1"}, ("gpu 0000:3b:00",)),
+        ("gpu", {"uuid": "GPU-9"}, ("gpu GPU-9",)),
+        ("gpu", {"index": "7"}, ("gpu 7",)),
+        ("nvlink", {"link": "8"}, ("nvlink link 8",)),
+        ("nic", {"name": "mlx5_0", "port": "1"}, ("nic mlx5_0", "nic mlx5_0 port 1")),
+        ("switch_port", {"name": "leaf-3", "port": "12"}, ("switch leaf-3", "switch leaf-3 port 12")),
+        ("gpu", {}, ()),
+    ],
+)
+def test_a_unit_has_one_name(kind: str, ids: dict[str, str], names: tuple[str, ...]) -> None:
+    gpus = {("node-01", "uuid", "GPU-1"): "0000:3b:00"}
+    assert units(Device(kind=DeviceKind(kind), ids=ids), "node-01", gpus) == names
+    assert all(kind_of(name) is not UnitKind.NODE for name in names)
