@@ -65,6 +65,10 @@ LAUNCHERS = [
     ("2025-01-21T04:41:44Z stdout P   text", Line("  text", UTC_SECOND, writer="stdout")),
     ("2025-01-21T04:41:44Z stdout F", Line("", UTC_SECOND, writer="stdout")),
     ("2025-01-21T04:41:44Z stderr F 0: [rank4]: x", Line("0: [rank4]: x", UTC_SECOND, writer="stderr")),
+    (
+        '2025-01-21T04:41:44Z stderr F ERROR 01-21 04:41:44 [core.py:502]   File "x.py", line 1, in f',
+        Line('  File "x.py", line 1, in f', UTC_SECOND, writer="stderr", level="error"),
+    ),
 ]
 
 SYSTEM = [

@@ -333,8 +333,14 @@ _LAYERS = (
     _layer("name, level", _LETTERS + "_", rf"{_LOGGER} - ({_LOUD_LEVEL}) - ", _word_level, _STAMPED),
     _layer("level, name", _UPPER, rf"({_LOUD_LEVEL}) - {_LOGGER} - ", _word_level, _STAMPED),
     _layer("name and level", _LETTERS + "_", rf"{_LOGGER}: \[({_LOUD_LEVEL})\](?: |$)", _word_level, _STAMPED),
+    # a date after the level is a stamp that begins with it
     _layer(
-        "bare level", _UPPER, rf"({_LOUD_LEVEL})(?::| {{0,4}}(?:[|-](?= )|(?= )))(?: |$)", _word_level, _STAMPED, True
+        "bare level",
+        _UPPER,
+        rf"({_LOUD_LEVEL})(?! \d\d-\d\d \d\d:)(?::| {{0,4}}(?:[|-](?= )|(?= )))(?: |$)",
+        _word_level,
+        _STAMPED,
+        True,
     ),
 )
 
