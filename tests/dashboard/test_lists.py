@@ -118,6 +118,16 @@ def test_the_oldest_may_come_first(pages: httpx.Client) -> None:
     assert chosen == ["all time", "One by one", "Oldest first"]
 
 
+def test_the_form_sends_each_key_once(pages: httpx.Client) -> None:
+    address = "/attempts?q=node&node=node-04&node_role=affected&user=ana&since=30d&cluster=c&group=cause&sort=oldest"
+    form = see(pages, address).one("form")
+    fields = [(field.attributes["name"], field.attributes.get("value", "")) for field in form.all("input")]
+    assert len({name for name, _ in fields}) == len(fields)
+    emptied = [(name, "" if name in {"node", "user"} else value) for name, value in fields]
+    assert pages.get("/attempts", params=emptied).status_code == 200
+    assert dict(fields) | {"since": "30d", "until": ""} == dict(fields), "the fields hold what was asked"
+
+
 def test_what_is_bounded_is_said(pages: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "WINDOW", 4)
     monkeypatch.setattr(counting, "COUNTED", 3)

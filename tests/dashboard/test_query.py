@@ -47,6 +47,11 @@ def test_a_time_is_absolute_or_a_span_before_now(since: str, moment: str) -> Non
     assert asked.filters.since is not None and asked.filters.since.isoformat() == moment
 
 
+def test_a_form_whose_node_was_emptied_asks_for_no_role() -> None:
+    asked = read([("node", ""), ("node_role", "affected")], NOW)
+    assert asked.query == Query() and asked.filters == ResultFilters()
+
+
 def test_a_date_as_the_end_takes_in_its_day() -> None:
     asked = read([("since", "2026-05-01"), ("until", "2026-05-01")], NOW)
     assert asked.filters.until == datetime(2026, 5, 2, tzinfo=UTC)

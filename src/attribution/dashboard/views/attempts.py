@@ -171,7 +171,7 @@ def attempts_view(query: Query, found: Found, now: datetime) -> AttemptsView:
         json=query.address(f"{PATH}.json"),
         summary=summary_view(found.spans),
         fields=tuple(_field(query, name) for name in FIELDS),
-        kept=tuple(pair for pair in query.pairs() if pair[0] in kept and pair[0] != "node"),
+        kept=tuple(pair for pair in query.pairs() if pair[0] in kept and pair[0] not in FIELDS),
         ways=tuple(_ways(query)),
         orders=() if found.groups else tuple(_orders(query)),
         times=tuple(_times(query)),

@@ -107,6 +107,8 @@ def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
             problems.append(_item(key, "too-long", f"has more than {LONGEST} characters", "shorten it"))
         else:
             values[key] = value.strip()
+    if values.get("node") == "":  # a form whose node was emptied still sends the role that a link had brought
+        values.pop("node_role", None)
     filters = ResultFilters(
         terminal_state=_one_of(TerminalState, "terminal_state", values, problems),
         sub_domain=_one_of(SubDomain, "sub_domain", values, problems),
