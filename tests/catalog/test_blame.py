@@ -40,6 +40,15 @@ def test_a_lost_node_is_left_out_of_the_next_attempt(line: str, shipped: RuleSet
     assert Action.RESTART not in got.actions
 
 
+def test_no_restart_is_advised_on_a_lost_node_that_cannot_be_excluded(shipped: RuleSets) -> None:
+    line = "requeue job JobId=81234 due to failure of node node-03"
+    got = told(
+        shipped, {"scheduler/controller": f"05:00:03 {line}"}, scheduler_state=None, started_at=None, ended_at=None
+    )
+    assert [cause.node for cause in got.causes] == ["node-03"] and got.exclude_nodes == ()
+    assert not {Action.RESTART, Action.RESTART_ELSEWHERE} & set(got.actions)
+
+
 def test_a_lost_node_that_nobody_names_is_not_guessed(shipped: RuleSets) -> None:
     line = (
         "slurmstepd: error: *** JOB 81234 ON node-01 CANCELLED AT 2026-05-04T05:00:03 DUE TO NODE FAILURE, SEE LOG ***"

@@ -149,16 +149,19 @@ def _cause(
         why=why(symptom, confidence, outcome, explained.get(symptom.id, 0)),
         rule=symptom.first.rule,
         evidence_ids=tuple(event.id for event in decisive_events(symptom)),
-        actions=_allowed(symptom.type.actions, gated, symptom.node in excluded),
+        actions=_allowed(symptom, gated, symptom.node in excluded),
     )
 
 
-def _allowed(actions: Sequence[Action], gated: bool, excluded: bool) -> tuple[Action, ...]:
-    """The actions that the evidence carries: nothing drastic where it is one of several, or only the job says so."""
-    found = [a for a in actions if not (gated and a in GATED_ACTIONS)]
-    # `restart` means on the same nodes
-    other_way = Action.RESTART if excluded else Action.RESTART_ELSEWHERE
-    return tuple(a for a in found if a is not other_way)
+def _allowed(symptom: Symptom, gated: bool, excluded: bool) -> tuple[Action, ...]:
+    """The actions that the evidence carries: nothing drastic where it is one of several, or only the job says so.
+
+    `restart` means on the same nodes: it is no advice where a node is lost, known by name, and not excluded.
+    """
+    found = [a for a in symptom.type.actions if not (gated and a in GATED_ACTIONS)]
+    lost = symptom.node is not None and _names_node(symptom) and Action.RESTART_ELSEWHERE in symptom.type.actions
+    out = {Action.RESTART} if excluded else {Action.RESTART_ELSEWHERE, *([Action.RESTART] if lost else ())}
+    return tuple(a for a in found if a not in out)
 
 
 def _actions(outcome: Outcome, causes: Sequence[Cause], excluded: Sequence[str]) -> tuple[Action, ...]:
@@ -207,7 +210,7 @@ def exclude_nodes(
     limit = max(1, math.floor(len(evidence.context.nodes) * settings.exclude_share))
     if len(found) > limit:
         return (), f"{len(found)} nodes carry the cause, more than {limit}: this looks systemic"
-    held = "; ".join(f"{node}: {doubt}" for node, doubt in sorted(doubts.items()) if node not in found)
+    held = "; ".join(f"not {node}: {doubt}" for node, doubt in sorted(doubts.items()) if node not in found)
     return tuple(sorted(found)), held
 
 

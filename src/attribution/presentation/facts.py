@@ -76,7 +76,7 @@ def _exclude(answer: Answer) -> str:
         return ", ".join(answer.node(name) for name in words.natural(answer.diagnosis.exclude_nodes))
     held_back = (e.reason for e in answer.diagnosis.trace if e.rule == "exclude-nodes" and e.reason)
     reason = next(held_back, "")
-    return f"no node: {reason}" if reason else ""
+    return f"none; {reason}" if reason else ""
 
 
 # --- how sure, and how it unfolded --------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def _first_failure(answer: Answer) -> str:
         return ""
     where = answer.where_of(first.node, None, first.rank)
     if any(first.evidence_id in cause.evidence_ids for cause in answer.causes):
-        return (where or "the line above") + (", +0.0 s" if len(answer.causes) == 1 else "")
+        return (where or "the decisive line") + (", +0.0 s" if len(answer.causes) == 1 else "")
     what = words.symptom(first.symptom) + (f" on {where}" if where else "")
     return f"{what}, {_when(answer)}"
 
