@@ -36,7 +36,11 @@ def test_earlier_attempts_are_counted_by_node_device_and_cause(store: Store) -> 
     assert symptom.counts == ((7, 3), (30, 3))
     assert [row.workload_id for row in node.last] == ["job-1", "job-2", "job-4"]
     assert [row.workload_id for row in device.last] == ["job-1", "job-4"]
-    (all_seen,) = seen_before(store, ALL_TENANTS, "node-02", None, None, NOW, (7,), shown=1)
+    write_result(store, result("elsewhere", -DAY, (cause(),), cluster="alpha"), NOW)
+    elsewhere = seen_before(store, None, "node-02", GPU, None, NOW, cluster="alpha")
+    assert [item.counts for item in elsewhere] == [((7, 1), (30, 1))] * 2
+    assert [item.counts for item in seen_before(store, None, "node-02", GPU, None, NOW)] == [node.counts, device.counts]
+    (all_seen,) = seen_before(store, ALL_TENANTS, "node-02", None, None, NOW, days=(7,), shown=1)
     assert all_seen.counts == ((7, 3),) and len(all_seen.last) == 1
     assert seen_before(store, "nobody", "node-02", None, None, NOW)[0].counts == ((7, 0), (30, 0))
     assert seen_before(store, None, None, GPU, None, NOW + timedelta(days=1))[0].counts == ((7, 0), (30, 0))

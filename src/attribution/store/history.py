@@ -43,20 +43,22 @@ def seen_before(
     device: Device | None,
     cause: str | None,
     at: datetime,
+    cluster: str | None = None,
     days: Sequence[int] = (7, 30),
     shown: int = 3,
 ) -> tuple[Seen, ...]:
     """One Seen each for `node`, `device` (of that node, or of none) and `cause` (a symptom), as far as they are given.
 
-    Counted are attempts that ended before `at` (the time of the row of the attempt in question, `get_row(…).at`), so
+    A node or device is that of `cluster`; another cluster's of the same name is another. Counted are attempts that ended before `at` (the time of the row of the attempt in question, `get_row(…).at`), so
     never itself. What was set aside does not count.
     """
     c, u = result_causes.c, result_units.c
     asked: list[tuple[SeenWhat, Table, list[ColumnElement[bool]]]] = []
     if node is not None:
-        asked.append((SeenWhat.NODE, result_causes, [c.node == node]))
+        asked.append((SeenWhat.NODE, result_causes, [c.node == node, c.cluster == (cluster or "")]))
     if named := units(device, node):
-        where = [u.node == place_of(device, node), u.unit == named[-1], u.part.in_(("cause", "candidate"))]
+        where = [u.node == place_of(device, node), u.unit == named[-1], u.cluster == (cluster or "")]
+        where.append(u.part.in_(("cause", "candidate")))
         asked.append((SeenWhat.DEVICE, result_units, where))
     if cause is not None:
         asked.append((SeenWhat.CAUSE, result_causes, [c.symptom == cause]))
