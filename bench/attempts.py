@@ -95,7 +95,7 @@ KINDS = (
 
 def results_of(count: int, seed: int) -> Iterator[AttributionBlueprintResult]:
     """Attempts in the order in which they ended."""
-    rng = random.Random(seed)  # noqa: S311 - drawn to look like a fleet, not to be secret
+    rng = random.Random(seed)
     ends = sorted(rng.uniform(0, DAYS * 86_400) for _ in range(count))
     for number, secs in enumerate(ends):
         yield attempt(rng, number, NOW - timedelta(days=DAYS) + timedelta(seconds=secs))

@@ -50,7 +50,9 @@ def held(store: Store) -> Counter[Placed]:
     """The counts that are kept."""
     with store.read() as connection:
         rows = connection.execute(select(result_days)).all()
-    return Counter({(row.facet, row.value, row.tenant, row.cluster, row.day): row.results for row in rows if row.results})
+    return Counter(
+        {(row.facet, row.value, row.tenant, row.cluster, row.day): row.results for row in rows if row.results}
+    )
 
 
 def recounted(store: Store) -> Counter[Placed]:

@@ -89,9 +89,7 @@ def placed(found: Counter[Fact], tenant: str, cluster: str | None, at: datetime)
     return Counter({(facet, value, *place): number for (facet, value), number in found.items()})
 
 
-def recount(
-    connection: Connection, held: Counter[Placed] | None, after: Counter[Placed]
-) -> None:
+def recount(connection: Connection, held: Counter[Placed] | None, after: Counter[Placed]) -> None:
     """Take back what was counted before and count what is there now."""
     before: Counter[Placed] = held or Counter()
     changed = {key: after[key] - before[key] for key in before | after}

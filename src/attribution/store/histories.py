@@ -166,7 +166,7 @@ def clusters_of_unit(asking: Reading, node: str, unit: str) -> dict[str, datetim
     u = result_units.c
     where = [u.node == node, u.unit == unit, *owned_by(u.tenant, asking.tenant)]
     query = select(u.cluster, func.max(u.at)).where(*where).group_by(u.cluster).order_by(u.cluster)
-    return {cluster: at for cluster, at in asking.connection.execute(query)}
+    return {row[0]: row[1] for row in asking.connection.execute(query)}
 
 
 # --- nodes ----------------------------------------------------------------------------------------------------------

@@ -49,8 +49,9 @@ def seen_before(
 ) -> tuple[Seen, ...]:
     """One Seen each for `node`, `device` (of that node, or of none) and `cause` (a symptom), as far as they are given.
 
-    A node or device is that of `cluster`; another cluster's of the same name is another. Counted are attempts that ended before `at` (the time of the row of the attempt in question, `get_row(…).at`), so
-    never itself. What was set aside does not count.
+    A node or device is that of `cluster`; another cluster's of the same name is another. Counted are attempts that
+    ended before `at` (the time of the row of the attempt in question, `get_row(…).at`), so never itself. What was set
+    aside does not count.
     """
     c, u = result_causes.c, result_units.c
     asked: list[tuple[SeenWhat, Table, list[ColumnElement[bool]]]] = []

@@ -29,7 +29,9 @@ NODES_LOOKED_AT, LOOKED_AT = 60, 20
 
 @dataclass(frozen=True, slots=True)
 class HotSpot:
-    """One unit of a cluster ('' for none): its failures, the attempts it took part in (None: not known), and what chance would give.
+    """One unit: its failures, the attempts it took part in (None: not known), and what chance would give.
+
+    Its `cluster` ('' for none) tells it from others of its name.
 
     `expected` is what the fleet's rate gives for as many attempts. `by_chance` is the chance that some unit of the
     fleet has as many failures or more by chance alone; `stands_out` whether it is called a hot spot.

@@ -38,9 +38,9 @@ class ResultFilters:
     """What a result must be like; what is None does not matter.
 
     `cause` is the symptom of any of its causes, `node` any node of the attempt or of a finding, narrowed by
-    `node_role` and by its cluster ('' for none). `since` is the first moment and `until` the first one too late. `search` is words that all must stand
-    within the words of workload id, name, user, cluster, causes and summary, or within the name of a node, whatever
-    their case.
+    `node_role` and by its cluster ('' for none). `since` is the first moment and `until` the first one too late.
+    `search` is words that all must stand within the words of workload id, name, user, cluster, causes and summary, or
+    within the name of a node, whatever their case.
     """
 
     terminal_state: str | None = None

@@ -11,6 +11,7 @@ from attribution.dashboard.views import links
 from attribution.presentation import words
 from attribution.presentation.columns import clip
 from attribution.store.history import Seen, SeenWhat
+from attribution.store.queries import Listed
 from attribution.store.units import gpus_of, place_of, units
 
 SAME_DEVICE = "Same device"
@@ -53,16 +54,16 @@ def as_kept(cause: Cause, context: ExecutionContext) -> Cause:
 _GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
 
 
-def seen_rows(found: Sequence[Seen], cause: Cause, at: datetime) -> tuple[SeenRow, ...]:
-    """The rows of a cause; `at` is when its attempt ended."""
-    return tuple(_row(item, cause, at) for item in found)
+def seen_rows(found: Sequence[Seen], cause: Cause, of: Listed) -> tuple[SeenRow, ...]:
+    """The rows of a cause of an attempt."""
+    return tuple(_row(item, cause, of) for item in found)
 
 
-def _row(item: Seen, cause: Cause, at: datetime) -> SeenRow:
+def _row(item: Seen, cause: Cause, of: Listed) -> SeenRow:
     longest = max((days for days, _ in item.counts), default=0)
     never = not any(count for _, count in item.counts)
     told = [f"{count:,} in the {days} days before" for days, count in item.counts]
-    what, name, href = _about(item.what, cause, at, longest)
+    what, name, href = _about(item.what, cause, of, longest)
     return SeenRow(
         what=what,
         name=clip(name, 120),
@@ -81,18 +82,19 @@ def _row(item: Seen, cause: Cause, at: datetime) -> SeenRow:
     )
 
 
-def _about(what: SeenWhat, cause: Cause, at: datetime, days: int) -> tuple[str, str, str]:
+def _about(what: SeenWhat, cause: Cause, of: Listed, days: int) -> tuple[str, str, str]:
     """What is the same, its name, and where all of it is listed."""
-    span = {"since": _moment(at - timedelta(days=days)), "until": _moment(at)}
+    span = {"since": _moment(of.at - timedelta(days=days)), "until": _moment(of.at)}
     node = cause.node or ""
     if what is SeenWhat.NODE:
-        return "Same node", node, links.attempts(node=node, node_role="affected", **span)
+        return "Same node", node, links.attempts(node=node, node_role="affected", cluster=of.cluster, **span)
     if what is SeenWhat.CAUSE:
         return "Same cause", words.sentence(words.symptom(cause.symptom)), links.attempts(cause=cause.symptom, **span)
     known = units(cause.device, cause.node)
     name = words.device(cause.device) if cause.device else ""
     place = place_of(cause.device, cause.node)
-    return SAME_DEVICE, name, links.unit(place, known[-1]) if known else links.node(node)
+    keys = {"cluster": of.cluster, "until": f"{of.at:%Y-%m-%d}"}
+    return SAME_DEVICE, name, links.unit(place, known[-1], **keys) if known else links.node(node, **keys)
 
 
 def _moment(at: datetime) -> str:
