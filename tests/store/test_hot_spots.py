@@ -21,9 +21,10 @@ from attribution.store.histories import (
     worst_nodes,
 )
 from attribution.store.hot_spots import HotSpots, hot_spots
-from attribution.store.queries import ALL_TENANTS, Order, PageRequest, ResultFilters, list_in
+from attribution.store.queries import ALL_TENANTS, NodeRole, Order, PageRequest, ResultFilters, list_in, list_results
 from attribution.store.results import write_result
 from attribution.store.selection import reading
+from attribution.store.survey import survey
 from attribution.store.units import UnitKind, kind_of, units
 
 from tests.store.results import NOW, cause, result
@@ -219,6 +220,11 @@ def test_the_last_failure_of_a_node_is_the_last_that_counts(store: Store) -> Non
     write_result(store, result("late", -1, (cause("OOM", "node-01", sub_domain=SubDomain.USER_CODE),)), NOW)
     unsure = cause("XID_48", "node-01", confidence=Confidence.ONE_OF_SEVERAL)
     write_result(store, result("later", 0, (unsure,)), NOW)
+    for more in ({}, {"user": "ada"}, {"cause": "XID_79"}, {"workload_id": "bad-1"}):
+        filters = ResultFilters(node="node-01", node_role=NodeRole.BLAMED, **more)
+        listed = [row.workload_id for row in list_results(store, None, filters).rows]
+        assert listed == ([] if "user" in more else ["bad-1"] if "workload_id" in more else ["bad-0", "bad-1", "bad-2"])
+        assert survey(store, None, filters).total == len(listed)
     node, gpu = spots(store).rows
     assert node.kind is not gpu.kind and node.last_at == gpu.last_at == NOW - timedelta(hours=9)
 

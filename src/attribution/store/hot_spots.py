@@ -11,12 +11,11 @@ from typing import Any
 
 from sqlalchemy import cast, func, literal, null, select, union_all
 
-from attribution.contracts.vocabulary import Confidence
 from attribution.store import days
 from attribution.store.chance import at_least, at_least_of_many, somewhere
 from attribution.store.identity import owned_by
 from attribution.store.schema import node_names, result_causes, result_days, result_nodes, result_units
-from attribution.store.selection import Reading
+from attribution.store.selection import Reading, blamed
 from attribution.store.statements import any_of
 from attribution.store.units import UnitKind
 
@@ -74,10 +73,10 @@ def hot_spots(asking: Reading, now: datetime, span: int = 30, cluster: str | Non
     first = days.day_of(now) - span + 1
     asked = _Asked(asking, cluster, first, days.begin_of(first))
     nodes = _rolled(asked, days.BLAMED_NODE)
-    blamed = [_Blamed(UnitKind.NODE, *place, "", number, None) for place, number in nodes.items()]
-    blamed.sort(key=lambda item: (-item.failures, item.node, item.cluster))
+    roots = [_Blamed(UnitKind.NODE, *place, "", number, None) for place, number in nodes.items()]
+    roots.sort(key=lambda item: (-item.failures, item.node, item.cluster))
     parts = _parts(asked)
-    shown = [item for item in [*blamed[:NODES_LOOKED_AT], *parts.shown] if item.failures >= FEWEST]
+    shown = [item for item in [*roots[:NODES_LOOKED_AT], *parts.shown] if item.failures >= FEWEST]
     fleet = _fleet(asked, nodes, parts)
     tries = _attempts_of(asked, sorted({item.node for item in shown if item.node}))
     last = _last_of_nodes(asked, sorted({item.node for item in shown if item.kind is UnitKind.NODE}))
@@ -150,15 +149,15 @@ def _compared(item: _Blamed, tries: int | None, fleet: Fleet, last: datetime | N
     return HotSpot(item.kind, item.cluster, item.node, item.unit, failures, tries, expected, by_chance, out, last)
 
 
-def _fleet(asked: _Asked, blamed: Mapping[tuple[str, str], int], parts: _Parts) -> Fleet:
-    nodes = max(_nodes_seen(asked), len(blamed))
+def _fleet(asked: _Asked, by_node: Mapping[tuple[str, str], int], parts: _Parts) -> Fleet:
+    nodes = max(_nodes_seen(asked), len(by_node))
     units = {kind: max(number, nodes * parts.each.get(kind, 0)) for kind, number in parts.units.items()}
     return Fleet(
         since=asked.since,
         attempts=sum(_rolled(asked, days.ALL).values()),
         node_attempts=sum(_rolled(asked, days.ALLOCATED).values()),
         nodes=nodes,
-        failures={UnitKind.NODE: sum(blamed.values()), **parts.failures},
+        failures={UnitKind.NODE: sum(by_node.values()), **parts.failures},
         units={UnitKind.NODE: nodes, **units},
     )
 
@@ -217,8 +216,7 @@ def _attempts_of(asked: _Asked, nodes: Sequence[str]) -> dict[tuple[str, str], i
 def _last_of_nodes(asked: _Asked, nodes: Sequence[str]) -> dict[tuple[str, str], datetime]:
     """When a root that counts was last found on each node."""
     c = result_causes.c
-    sure = c.confidence != Confidence.ONE_OF_SEVERAL.value
-    where = [any_of(asked.asking.connection, c.node, nodes), sure, c.sub_domain.in_(days.BLAMED), *asked.of(c)]
+    where = [any_of(asked.asking.connection, c.node, nodes), *blamed(c), *asked.of(c)]
     query = select(c.cluster, c.node, func.max(c.at)).where(*where).group_by(c.cluster, c.node)
     return {(cluster, node): at for cluster, node, at in asked.rows(query)} if nodes else {}
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, func, select, tuple_
 
+from attribution.contracts.vocabulary import Confidence
 from attribution.store import days
 from attribution.store.database import Store
 from attribution.store.identity import Everyone, Tenant, owned_by, tenant_key
@@ -31,6 +32,7 @@ class NodeRole(StrEnum):
     AFFECTED = "affected"
     INTERESTING = "interesting"
     EXCLUDED = "excluded"
+    BLAMED = "blamed"  # a root that is sure lay on it, and in the hardware or the platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class Selection:
         f, c, n = self.filters, result_causes.c, result_nodes.c
         if self.begin == "cause":
             return _Begun(c.at, c.result_id, c.tenant, [c.symptom == f.cause])
+        if self.begin == "node" and f.node_role is NodeRole.BLAMED:
+            return _Begun(c.at, c.result_id, c.tenant, self._of_node())
         if self.begin == "node":
             return _Begun(n.at, n.result_id, n.tenant, self._of_node())
         r = results.c
@@ -132,8 +136,12 @@ class Selection:
         return _Begun(r.at, r.id, r.tenant, where)
 
     def _of_node(self) -> list[ColumnElement[bool]]:
-        f, n = self.filters, result_nodes.c
-        role = [n[f.node_role.value]] if f.node_role else []
+        f = self.filters
+        n, role = result_nodes.c, []
+        if f.node_role is NodeRole.BLAMED:
+            n, role = result_causes.c, list(blamed(result_causes.c))
+        elif f.node_role:
+            role = [n[f.node_role.value]]
         return [n.node == f.node, *role, *([n.cluster == f.node_cluster] if f.node_cluster is not None else [])]
 
     def _owned(self, begun: "_Begun") -> tuple[ColumnElement[bool], ...]:
@@ -156,12 +164,18 @@ class Selection:
         if f.cause is not None and self.begin != "cause":
             yield select(1).where(c.result_id == results.c.id, c.symptom == f.cause).correlate(results).exists()
         if f.node is not None and self.begin != "node":
-            yield select(1).where(n.result_id == results.c.id, *self._of_node()).correlate(results).exists()
+            of = c if f.node_role is NodeRole.BLAMED else n
+            yield select(1).where(of.result_id == results.c.id, *self._of_node()).correlate(results).exists()
         if self.ids is not None and self.begin != "search":
             yield any_of(connection, results.c.id, sorted(self.ids))
         for item in self.terms:
             if self.ids is None or item.ids is None:
                 yield has_term(connection, results, item)
+
+
+def blamed(c: Any) -> tuple[ColumnElement[bool], ...]:
+    """The conditions that a cause counts against what it lies on, as `days.is_blamed` says it."""
+    return c.confidence != Confidence.ONE_OF_SEVERAL.value, c.sub_domain.in_(days.BLAMED)
 
 
 @dataclass(frozen=True, slots=True)

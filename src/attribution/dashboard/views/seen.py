@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.diagnosis import Cause
-from attribution.contracts.vocabulary import DeviceKind
+from attribution.contracts.vocabulary import DeviceKind, SubDomain
 from attribution.dashboard.views import links
 from attribution.presentation import words
 from attribution.presentation.columns import clip
 from attribution.store.history import Seen, SeenWhat
-from attribution.store.queries import Listed
+from attribution.store.queries import Listed, NodeRole
 from attribution.store.units import gpus_of, place_of, units
 
 SAME_DEVICE = "Same device"
@@ -67,7 +67,7 @@ def _row(item: Seen, cause: Cause, of: Listed) -> SeenRow:
     return SeenRow(
         what=what,
         name=clip(name, 120),
-        counts=f"Not in the {longest} days before" if never else ", ".join(told),
+        counts=f"Not in the {longest} days before" if never else ", ".join(told) + _unsure(item, longest),
         never=never,
         href=href,
         last=tuple(
@@ -75,11 +75,25 @@ def _row(item: Seen, cause: Cause, of: Listed) -> SeenRow:
                 href=links.attempt(row.key),
                 attempt=clip(f"{row.workload_id}, attempt {row.attempt}", 120),
                 day=f"{row.at:%Y-%m-%d}",
-                cause=clip(row.cause_meaning or "", 120),
+                cause=clip(_said(item.what, row), 120),
             )
             for row in item.last
         ),
     )
+
+
+def _unsure(item: Seen, longest: int) -> str:
+    """In how many it was only a candidate."""
+    if not item.unsure:
+        return ""
+    return f" ({item.unsure:,} of the {dict(item.counts)[longest]:,} only as one of several causes that fit)"
+
+
+def _said(what: SeenWhat, row: Listed) -> str:
+    """What an earlier attempt adds: its cause, unless that is the same; never a candidate as if it were the cause."""
+    if row.sub_domain == SubDomain.AMBIGUOUS:
+        return "one of several that fit"
+    return "" if what is SeenWhat.CAUSE else row.cause_meaning or ""
 
 
 def _about(what: SeenWhat, cause: Cause, of: Listed, days: int) -> tuple[str, str, str]:
@@ -87,7 +101,8 @@ def _about(what: SeenWhat, cause: Cause, of: Listed, days: int) -> tuple[str, st
     span = {"since": _moment(of.at - timedelta(days=days)), "until": _moment(of.at)}
     node = cause.node or ""
     if what is SeenWhat.NODE:
-        return "Same node", node, links.attempts(node=node, node_role="affected", cluster=of.cluster, **span)
+        told = "Hardware or platform of the same node"
+        return told, node, links.attempts(node=node, node_role=NodeRole.BLAMED, cluster=of.cluster, **span)
     if what is SeenWhat.CAUSE:
         return "Same cause", words.sentence(words.symptom(cause.symptom)), links.attempts(cause=cause.symptom, **span)
     known = units(cause.device, cause.node)
