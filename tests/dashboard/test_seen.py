@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from attribution.contracts.context import ExecutionContext, Gpu, Node
+from attribution.contracts.context import Gpu, Node
 from attribution.contracts.diagnosis import Device, Diagnosis
 from attribution.contracts.vocabulary import DeviceKind
 from attribution.dashboard.views.query import read
-from attribution.dashboard.views.seen import as_kept
 from attribution.store.database import Store, open_store
 from attribution.store.results import write_result
 
@@ -49,7 +48,8 @@ def seen(store: Store, workload: str) -> Element:
 def test_the_node_the_device_and_the_cause_are_counted_with_the_last_attempts(month: Store) -> None:
     rows = [item.text for item in seen(month, "last").one("div", class_="seen").all("li")]
     assert rows == [
-        "Same node, node-02: 0 in the 7 days before, 2 in the 30 days before; last before, attempt 2 2026-04-22, "
+        "Hardware or platform of the same node, node-02: 0 in the 7 days before, 2 in the 30 days before; "
+        "last before, attempt 2 2026-04-22, "
         "NVLink signal integrity (Xid 149, sub-code 4), oom, attempt 2 2026-04-14, host memory exhausted",
         "Same device, GPU 0000:1b:00 · link 8: 0 in the 7 days before, 1 in the 30 days before; "
         "last before, attempt 2 2026-04-22, NVLink signal integrity (Xid 149, sub-code 4)",
@@ -61,8 +61,8 @@ def test_the_node_the_device_and_the_cause_are_counted_with_the_last_attempts(mo
 def test_what_was_never_seen_says_so(month: Store) -> None:
     rows = [item.text for item in seen(month, "long-ago").one("div", class_="seen").all("li")]
     assert rows == [
-        "Not in the 30 days before: same node (node-02), same device (GPU 0000:1b:00 · link 8), "
-        "same cause (NVLink signal integrity)"
+        "Not in the 30 days before: hardware or platform of the same node (node-02), same device "
+        "(GPU 0000:1b:00 · link 8), same cause (NVLink signal integrity)"
     ]
 
 
@@ -76,13 +76,15 @@ def test_the_counts_lead_to_a_list_of_what_they_count(month: Store) -> None:
         assert read([("since", listed["filters"]["since"])], NOW).filters.since is not None
 
 
-def test_a_gpu_that_a_log_calls_by_its_index_is_the_one_that_the_context_knows() -> None:
-    gpu = Device(kind=DeviceKind.GPU, ids={"index": "3"})
-    cause = builders.single().causes[0].model_copy(update={"device": gpu})
-    node = Node(name="node-02", gpus=(Gpu(index=3, pci="0000:1b:00"),))
-    kept = as_kept(cause, ExecutionContext(workload_id="w", nodes=(node,)))
-    assert kept.device is not None and kept.device.ids == {"pci": "0000:1b:00", "index": "3"}
-    assert as_kept(cause, ExecutionContext(workload_id="w")) == cause
+def test_a_gpu_that_a_log_calls_by_its_index_is_the_one_that_the_context_knows(month: Store) -> None:
+    by_index = Device(kind=DeviceKind.GPU, ids={"index": "3", "link": "8"})
+    causes = (builders.single().causes[0].model_copy(update={"device": by_index}),)
+    diagnosis = builders.single().model_copy(update={"causes": causes, "workload_id": "by-index"})
+    nodes = (Node(name="node-02", gpus=(Gpu(index=3, pci="0000:1b:00"),)),)
+    write_result(month, result_of(diagnosis, ended_at=NOW, nodes=nodes), NOW, None)
+    row = seen(month, "by-index").one("div", class_="seen").all("li")[1]
+    assert row.text.startswith("Same device, GPU 3 · link 8: 2 in the 7 days before, 3 in the 30 days before")
+    assert row.all("a")[0].attributes["href"].startswith("/devices/node-02/gpu/0000:1b:00/link/8?")
 
 
 def test_the_headline_leads_to_the_node_and_the_device(month: Store) -> None:
@@ -98,10 +100,26 @@ def test_where_several_causes_fit_each_is_compared(month: Store) -> None:
     shape = builders.ambiguous().model_copy(update={"workload_id": "either"})
     write_result(month, result_of(shape, ended_at=NOW), NOW, None)
     seen_node, seen_device, never = [item.text for item in seen(month, "either").one("div", class_="seen").all("li")]
-    assert seen_node.startswith("Same node, node-02: 2 in the 7 days before, 4 in the 30 days before; last ")
+    assert seen_node.startswith(
+        "Hardware or platform of the same node, node-02: 2 in the 7 days before, 4 in the 30 days before; last "
+    )
     assert seen_device.startswith("Same device, GPU 0000:1b:00: 2 in the 7 days before, 3 in the 30 days before; last ")
     assert never == (
-        "Not in the 30 days before: same cause (Xid 48), same node (node-07), same cause (Python exception)"
+        "Not in the 30 days before: same cause (Xid 48), hardware or platform of the same node (node-07), "
+        "same cause (Python exception)"
+    )
+
+
+def test_what_was_one_of_several_is_never_told_as_a_cause(month: Store) -> None:
+    for days, workload in ((1, "unsure"), (0, "either")):
+        shape = builders.ambiguous().model_copy(update={"workload_id": workload})
+        write_result(month, result_of(shape, ended_at=NOW - timedelta(days=days)), NOW, None)
+    rows = [item.text for item in seen(month, "either").one("div", class_="seen").all("li")]
+    assert not any("unsure" in row for row in rows if not row.startswith("Same cause"))
+    assert rows[2] == (
+        "Same cause, Xid 48: 1 in the 7 days before, 1 in the 30 days before "
+        "(1 of the 1 only as one of several causes that fit); last unsure, attempt 2 2026-05-03, "
+        "one of several that fit"
     )
 
 

@@ -205,7 +205,7 @@ def _among_newest(
         parts.append(_part("cause", held_causes.c.symptom, held_causes))
     if "node" in names:
         n = result_nodes.c
-        took = n[(role or NodeRole.AFFECTED).value]
+        took = n[NodeRole.AFFECTED.value if role in (None, NodeRole.BLAMED) else role.value]
         nodes = select(window.c.at, n.node).outerjoin(result_nodes, and_(n.result_id == window.c.id, took))
         held_nodes = nodes.subquery()
         parts.append(_part("node", held_nodes.c.node, held_nodes))
@@ -269,9 +269,10 @@ def _rolled(
 
 def _edge(asking: Reading, filters: ResultFilters, names: Sequence[str]) -> dict[str, Counter[str]]:
     if list(names) == [days.ALL] or filters.by_value():
+        (name,) = names  # by a value one counts only what has it
         rows = asking.newest(filters, _EVERY).subquery()
         number = asking.connection.execute(select(func.count()).select_from(rows)).scalar_one()
-        return {names[0]: Counter({"": number})}
+        return {name: Counter({"": number})}
     return {name: found.numbers for name, found in _among_newest(asking, filters, names, None, _EVERY).items()}
 
 
