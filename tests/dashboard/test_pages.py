@@ -280,3 +280,19 @@ def test_the_sheet_loads_nothing_and_knows_both_schemes(pages: httpx.Client) -> 
 def test_the_front_door_leads_to_the_list(pages: httpx.Client) -> None:
     answer = pages.get("/")
     assert (answer.status_code, answer.headers["location"]) == (307, "/attempts")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", ".json", ".md", "/excerpt.tar.gz", "/decided", "/decided.json", "/evidence/e1", "/evidence/e1.json"],
+)
+def test_a_key_that_a_page_of_an_attempt_does_not_know_is_refused(pages: httpx.Client, path: str) -> None:
+    (row,) = rows(see(pages, "/attempts?q=job-single"))
+    address = row.all("a")[0].attributes["href"] + path
+    assert pages.get(address).status_code == 200
+    answer = pages.get(f"{address}?days=7")
+    assert answer.status_code == 400 and "`days` is not a key of this page" in answer.text
+
+
+def test_a_key_is_refused_where_a_page_has_none(pages: httpx.Client) -> None:
+    assert "`x` is not a key of this page: this page has none" in see(pages, "/patterns?x=1", 400).text
