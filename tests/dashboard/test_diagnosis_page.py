@@ -7,7 +7,7 @@ import pytest
 
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.result import AttributionBlueprintResult, ConnectorReport
-from attribution.contracts.vocabulary import Source, Status, SymptomStatus
+from attribution.contracts.vocabulary import Role, Source, Status, SymptomStatus
 from attribution.dashboard import rendering
 from attribution.dashboard.views import tables
 from attribution.dashboard.views.diagnosis import diagnosis_view
@@ -64,6 +64,35 @@ def test_what_was_set_aside_names_the_rule_and_the_reason() -> None:
     assert ["Xid 45", "node-02", "the driver cleared up after the link", "XID101"] in rows
     echo = next(row for row in rows if row[0].startswith("NCCL error"))
     assert echo[0] == "NCCL error ×64" and echo[1] == "node-01, node-03, node-04, node-05 and 4 more"
+
+
+def test_an_alternative_shows_its_own_line_and_the_line_that_rules_it_out_each_named() -> None:
+    shape = builders.single()
+    reason = shape.alternatives[0].because
+    aside = builders.aside("XID_48", "node-02", "NVLINK_SIGNAL_INTEGRITY", reason, role=Role.CAUSE)
+    other = builders.aside("XID_48", "node-02", "XID_79", "another reason", role=Role.CAUSE)
+    standing = shape.alternatives[0].model_copy(update={"ruled_out": False, "node": "node-07", "because": "it stands"})
+    diagnosis = shape.model_copy(
+        update={
+            "symptoms": (
+                shape.symptoms[0],
+                other.model_copy(update={"evidence_ids": ("e1",)}),
+                aside.model_copy(update={"evidence_ids": ("e7",)}),
+            ),
+            "evidence": (
+                *shape.evidence,
+                builders.line("e7", "Xid 48", line=7, stream="syslog/node-02.log"),
+                builders.line("e8", "Xid 48", line=8, node="node-07", stream="syslog/node-07.log"),
+            ),
+            "alternatives": (
+                shape.alternatives[0].model_copy(update={"evidence_ids": ("e1",)}),
+                standing.model_copy(update={"evidence_ids": ("e8",)}),
+            ),
+        }
+    )
+    table = shown(result_of(diagnosis)).one("section", **{"aria-labelledby": "alternatives"}).one("table")
+    told = [row.one("td", **{"data-label": "Lines"}).text for row in table.one("tbody").all("tr")]
+    assert told == ["its ownsyslog/node-02.log:7what rules it outsyslog/node-02.log:812", "syslog/node-07.log:8"]
 
 
 def test_ambiguity_is_an_answer_with_both_places() -> None:

@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from attribution.contracts.diagnosis import Diagnosis, Evidence
+from attribution.contracts.vocabulary import Role
 from attribution.dashboard import rendering
 from attribution.dashboard.views.evidence import evidence
 from attribution.dashboard.views.trail import TrailView, trail_view
@@ -67,6 +68,14 @@ def test_a_line_that_sets_aside_or_rules_out_says_so() -> None:
         ("finding (effect), set aside", "the peer on node-02 was lost first", "COL101"),
         ("rules out an alternative", "it reports the same error as the link", ""),
     ]
+
+
+def test_the_own_line_of_an_alternative_does_not_rule_it_out() -> None:
+    shape = builders.single()
+    survived = builders.symptom("XID_48", "node-02", Role.CAUSE, evidence_ids=("e1",))
+    ruled_out = shape.alternatives[0].model_copy(update={"evidence_ids": ("e1",)})
+    uses = trail(shape.model_copy(update={"symptoms": (survived,), "alternatives": (ruled_out,)}), "e1").uses.rows
+    assert uses[-1].part == "an alternative that was ruled out"
 
 
 def test_the_trail_leads_through_all_evidence_in_both_directions() -> None:

@@ -1,11 +1,11 @@
 """Tables of a diagnosis: what was set aside, considered, not tested, examined, and what the connectors did."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from attribution.contracts.coverage import CoverageLine
-from attribution.contracts.diagnosis import Symptom
+from attribution.contracts.diagnosis import Alternative, Symptom
 from attribution.contracts.result import ConnectorReport
 from attribution.contracts.vocabulary import Status, SubDomain, SymptomStatus
 from attribution.dashboard.views.evidence import Cited, Href, RawLine, cited, raw
@@ -110,11 +110,13 @@ class AlternativeRow:
     nodes: str
     ruled_out: bool
     because: str
-    lines: tuple[Cited, ...]
+    own: tuple[Cited, ...]
+    against: tuple[Cited, ...]
 
 
 def alternative_rows(answer: Answer, href: Href) -> Table[AlternativeRow]:
     """Causes that were considered; those that differ only in their node are one row."""
+    found = symptoms_of(answer)
     alike = grouped(answer.diagnosis.alternatives, lambda a: (a.ruled_out, a.symptom, a.sub_domain, a.because))
     return table(
         AlternativeRow(
@@ -124,10 +126,38 @@ def alternative_rows(answer: Answer, href: Href) -> Table[AlternativeRow]:
             nodes=answer.nodes([item.node for item in items if item.node], SHOWN_NODES),
             ruled_out=ruled_out,
             because=because,
-            lines=cited(answer, (e for item in items for e in item.evidence_ids), href),
+            own=cited(answer, (e for item in items for e in lines_of(item, found).own), href),
+            against=cited(answer, (e for item in items for e in lines_of(item, found).against), href),
         )
         for (ruled_out, symptom, sub_domain, because), items in alike.items()
     )
+
+
+class AlternativeLines(NamedTuple):
+    """Ids of lines: those that show a cause that was considered, and those that rule it out."""
+
+    own: tuple[str, ...]
+    against: tuple[str, ...]
+
+
+SymptomsOf = Mapping[tuple[str, str | None], Sequence[Symptom]]
+"""Findings by their kind and node."""
+
+
+def symptoms_of(answer: Answer) -> SymptomsOf:
+    """All findings."""
+    return grouped(answer.diagnosis.symptoms, lambda symptom: (symptom.symptom, symptom.node))
+
+
+def lines_of(item: Alternative, found: SymptomsOf) -> AlternativeLines:
+    """A finding that another one explains is cited with the line of that other one: its own are kept with itself."""
+    kin = found.get((item.symptom, item.node), ())
+    aside = [s for s in kin if s.demoted_by and s.demoted_by.reason == item.because]
+    own = {e: None for s in aside or kin for e in s.evidence_ids}
+    if not item.ruled_out:
+        return AlternativeLines(tuple(own | dict.fromkeys(item.evidence_ids)), ())
+    explained = any(s.demoted_by and s.demoted_by.symptom for s in aside)
+    return AlternativeLines(tuple(own), tuple(e for e in item.evidence_ids if explained or e not in own))
 
 
 # --- what was not seen --------------------------------------------------------------------------------------------
