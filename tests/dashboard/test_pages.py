@@ -174,12 +174,34 @@ def test_every_attempt_of_the_list_has_its_page_and_twins(pages: httpx.Client) -
         markdown = pages.get(links["Download Markdown"]["href"])
         assert markdown.headers["content-type"].startswith("text/markdown")
         assert markdown.text.startswith("## ") and markdown.text.endswith("\n")
-        told = re.findall(r"^- \[[^]]+\]\((/\S+)\)$", markdown.text, re.MULTILINE)
+        told = re.findall(r"^- \[[^]]+\]\((http\S+)\)$", markdown.text, re.MULTILINE)
         assert len(told) >= 3 and all(pages.get(link).status_code == 200 for link in told)
-        assert f"- [the diagnosis]({address})\n- [how it was decided]({address}/decided)\n" in markdown.text
+        whole = f"http://127.0.0.1:8080{address}"
+        assert f"- [the diagnosis]({whole})\n- [how it was decided]({whole}/decided)\n" in markdown.text
         assert links["Download JSON"]["download"].endswith(".json")
         assert address == urlsplit(links["Download JSON"]["href"]).path.removesuffix(".json")
         assert result.diagnosis.terminal_state == result.terminal_state
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("attribution.example:8443", "http://attribution.example:8443"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("evil.example)](javascript:alert(1)//", ""),
+        ("a b", ""),
+        ("x" * 300, ""),
+        ("", ""),
+    ],
+)
+def test_a_ticket_has_links_only_under_an_address_that_is_known(store: Store, host: str, origin: str) -> None:
+    access = Access(tenant_of=TOKENS.get)
+    red = client(store, access, authorization="Bearer token-of-red-0001", host=host)
+    (row,) = rows(see(red, "/attempts"))
+    address = row.all("a")[0].attributes["href"]
+    told = red.get(f"{address}.md").text
+    assert (f"- [the diagnosis]({origin}{address})\n" in told) is bool(origin)
+    assert ("On the dashboard" in told) is bool(origin) and "javascript" not in told
 
 
 @pytest.mark.parametrize("key", ["0" * 32, "x", "0" * 31, "..%2f..%2fetc", "%00", "A" * 32, "0" * 5000])
