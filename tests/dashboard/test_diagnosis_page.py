@@ -7,7 +7,7 @@ import pytest
 
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.result import AttributionBlueprintResult, ConnectorReport
-from attribution.contracts.vocabulary import Role, Source, Status, SymptomStatus
+from attribution.contracts.vocabulary import Role, Source, Status, SubDomain, SymptomStatus
 from attribution.dashboard import rendering
 from attribution.dashboard.views import tables
 from attribution.dashboard.views.diagnosis import diagnosis_view
@@ -64,6 +64,16 @@ def test_what_was_set_aside_names_the_rule_and_the_reason() -> None:
     assert ["Xid 45", "node-02", "the driver cleared up after the link", "XID101"] in rows
     echo = next(row for row in rows if row[0].startswith("NCCL error"))
     assert echo[0] == "NCCL error ×64" and echo[1] == "node-01, node-03, node-04, node-05 and 4 more"
+
+
+def test_what_is_not_of_the_attempt_is_counted_as_the_text_counts_it() -> None:
+    section = shown(result_of(builders.single())).one("section", **{"aria-labelledby": "aside"})
+    assert "And 12 findings from before or after the attempt." in section.text
+    late = builders.covered(Source.SYSLOG, "node-02", out_of_window=1)
+    section = shown(result_of(builders.diagnosis(SubDomain.NONE, coverage=(late,)))).one(
+        "section", **{"aria-labelledby": "aside"}
+    )
+    assert "1 finding from before or after the attempt." in section.text and "Nothing" not in section.text
 
 
 def test_an_alternative_shows_its_own_line_and_the_line_that_rules_it_out_each_named() -> None:

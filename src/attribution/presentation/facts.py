@@ -149,12 +149,17 @@ def _harmless(answer: Answer) -> str:
 
 
 def _set_aside(answer: Answer) -> list[str]:
-    out_of_time = sum(line.out_of_window for line in answer.diagnosis.coverage)
-    late = [f"{words.counted(out_of_time, 'finding')} from before or after the attempt"] if out_of_time else []
+    late = [text] if (text := out_of_time(answer)) else []
     if answer.diagnosis.sub_domain is SubDomain.NONE:
         return late
     told = [f"{words.sentence(group.what)}{_on(answer, group.nodes)}: {group.reason}" for group in set_aside(answer)]
     return _shortened(told) + late
+
+
+def out_of_time(answer: Answer) -> str:
+    """What filters took out because it is not of this attempt; empty for nothing."""
+    count = sum(line.out_of_window for line in answer.diagnosis.coverage)
+    return f"{words.counted(count, 'finding')} from before or after the attempt" if count else ""
 
 
 def _on(answer: Answer, nodes: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from attribution.contracts.diagnosis import Diagnosis, Evidence
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, Block, decisive_words, place_of_line, time_of_line
 from attribution.presentation.columns import clip, clip_around, visible
-from attribution.presentation.facts import Fact, facts
+from attribution.presentation.facts import Fact, facts, out_of_time
 from attribution.presentation.groups import by_source, set_aside
 from attribution.presentation.records import message_of
 
@@ -48,7 +48,7 @@ def render(diagnosis: Diagnosis) -> str:
 
 
 def pages(found: Iterable[tuple[str, str]]) -> list[str]:
-    """A section with the pages that say more. Addresses are relative: they stand below that of the dashboard."""
+    """A section with the pages that say more, each by its title and whole address."""
     lines = [f"- [{title}]({address})" for title, address in found]
     return ["### On the dashboard", "", *lines] if lines else []
 
@@ -91,6 +91,8 @@ def _set_aside(answer: Answer) -> list[str]:
     lines = _table("Set aside", ("finding", "nodes", "why", "rule"), rows)
     if len(groups) > len(rows):
         lines += ["", f"and {len(groups) - len(rows):,} more kinds"]
+    if late := out_of_time(answer):
+        lines += ["", f"and {late}"] if lines else ["### Set aside", "", late]
     return lines
 
 

@@ -20,7 +20,7 @@ from attribution.dashboard.views.timeline import Timeline, timeline
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
-from attribution.presentation.facts import facts, gaps
+from attribution.presentation.facts import facts, gaps, out_of_time
 from attribution.presentation.facts import steps as next_steps
 from attribution.store.units import Gpus, gpus_of, place_of, units
 
@@ -100,6 +100,7 @@ class DiagnosisView:
     more_findings: int
     notes: tuple[str, ...]
     aside: Table[tables.GroupRow]
+    out_of_time: str
     noticed: Table[tables.GroupRow]
     alternatives: Table[tables.AlternativeRow]
     gaps: tuple[str, ...]
@@ -152,6 +153,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
         more_findings=max(0, blocks - SHOWN_BLOCKS),
         notes=tuple(words.sentence(note) for note in result.diagnosis.notes[: tables.SHOWN_ROWS]),
         aside=tables.aside_rows(answer, href),
+        out_of_time=out_of_time(answer),
         noticed=tables.noticed_rows(answer, href),
         alternatives=tables.alternative_rows(answer, href),
         gaps=tuple(not_seen[: tables.SHOWN_ROWS]),
