@@ -7,7 +7,7 @@ import pytest
 
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.result import AttributionBlueprintResult, ConnectorReport
-from attribution.contracts.vocabulary import Role, Source, Status, SubDomain, SymptomStatus
+from attribution.contracts.vocabulary import Action, Role, Source, Status, SubDomain, SymptomStatus
 from attribution.dashboard import rendering
 from attribution.dashboard.views import tables
 from attribution.dashboard.views.diagnosis import diagnosis_view
@@ -116,6 +116,22 @@ def test_ambiguity_is_an_answer_with_both_places() -> None:
     assert "2 causes fit the evidence equally well" in verdict.text
     assert "What would decide" in [item.text for item in verdict.all("dt")]
     assert "%" not in verdict.text
+
+
+def test_of_several_causes_each_reason_and_step_says_which_one_is_meant() -> None:
+    shape = builders.ambiguous()
+    gpu, code = shape.causes
+    causes = (gpu.model_copy(update={"actions": (Action.RUN_DIAGNOSTICS,)}), code)
+    verdict = shown(result_of(shape.model_copy(update={"causes": causes}))).one("section", class_="verdict")
+    told = {item.one("dt").text: item.one("dd") for item in verdict.one("dl").all("div")}
+    first, second = [item.text for item in told["How sure"].all("li")]
+    assert first.startswith("An uncorrectable GPU memory error (Xid 48) on node-02 · GPU 0000:1b:00: Nothing else")
+    assert second.startswith("An exception in the job's own code (ValueError) on node-07 (from the file name): ")
+    steps = [item.text for item in told["What to do next"].all("li")]
+    assert steps[1] == "Run the vendor's diagnostics (node-02 · GPU 0000:1b:00)"
+    asking = tuple(cause.model_copy(update={"actions": (Action.RUN_DIAGNOSTICS,)}) for cause in causes)
+    page = shown(result_of(shape.model_copy(update={"causes": asking})))
+    assert page.one("div", class_="next").all("li")[1].text == "Run the vendor's diagnostics"
 
 
 def test_a_completed_attempt_has_no_cause_and_nothing_to_be_sure_of() -> None:

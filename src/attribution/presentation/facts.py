@@ -60,10 +60,20 @@ def _next(answer: Answer) -> str:
 def steps(answer: Answer) -> list[str]:
     """What to do next, one step after the other, said to the reader."""
     actions = answer.diagnosis.actions
-    phrases = [words.ACTIONS[action] for action in actions]
+    phrases = [words.ACTIONS[action] + _meant(answer, action) for action in actions]
     if Action.COLLECT_MORE in actions and answer.diagnosis.would_decide:
         phrases[actions.index(Action.COLLECT_MORE)] = "collect what would decide, then diagnose again"
     return phrases
+
+
+def _meant(answer: Answer, action: Action) -> str:
+    """Where an action is to be taken, if only some of the causes that fit ask for it."""
+    asking = [cause for cause in answer.causes if action in cause.actions]
+    if answer.diagnosis.sub_domain is not SubDomain.AMBIGUOUS or len(asking) in {0, len(answer.causes)}:
+        return ""
+    places = dict.fromkeys(answer.where_of(cause.node, cause.device, None) for cause in asking)
+    named = words.listed([place for place in places if place], 3)
+    return f" ({named})" if named else ""
 
 
 def _would_decide(answer: Answer) -> str:

@@ -88,7 +88,7 @@ class DiagnosisView:
     would_decide: str
     exclude: str
     sure: str
-    why: str
+    why: tuple[str, ...]
     unexamined: tuple[str, ...]
     more_unexamined: int
     seen: tuple[SeenRow, ...]
@@ -141,7 +141,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
         would_decide=" ".join(told.get("would decide", ())),
         exclude=" ".join(told.get("exclude", ())),
         sure=_sure(answer),
-        why=" ".join(told.get("why", ())),
+        why=tuple(_why(answer)),
         unexamined=tuple(not_seen[:SHOWN_GAPS]),
         more_unexamined=max(0, len(not_seen) - SHOWN_GAPS),
         seen=seen,
@@ -237,6 +237,15 @@ def _sure(answer: Answer) -> str:
     if answer.causes[0].confidence is Confidence.COMPOUND:
         return f"{words.counted(len(answer.causes), 'cause')} of one kind; no cause of another kind is left."
     return "One cause is left."
+
+
+def _why(answer: Answer) -> Iterator[str]:
+    """Why the cause that counts first is held to be it; of several that fit, each says which of them is meant."""
+    causes = lead_causes(answer)
+    for cause in causes:
+        place = answer.where_of(cause.node, cause.device, None)
+        which = words.sentence(cause.meaning) + (f" on {place}" if place else "")
+        yield f"{which}: {cause.why}" if len(causes) > 1 else cause.why
 
 
 def _about(context: ExecutionContext) -> Iterator[str]:
