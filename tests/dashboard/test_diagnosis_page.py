@@ -44,6 +44,8 @@ def test_the_headline_comes_first_and_says_what_where_and_what_now() -> None:
     labels = [item.text for item in verdict.all("dt")]
     assert labels[:3] == ["What to do next", "Exclude", "How sure"]
     assert labels.index("First failure") < labels.index("Impact")
+    told = {item.one("dt").text: item.one("dd").text for item in verdict.one("dl").all("div")}
+    assert told["Device"] == "also index 0", "the headline has the rest"
     assert "user ana" in verdict.one("p", class_="about").text
 
 
@@ -105,6 +107,25 @@ def test_an_alternative_shows_its_own_line_and_the_line_that_rules_it_out_each_n
     assert told == ["its ownsyslog/node-02.log:7what rules it outsyslog/node-02.log:812", "syslog/node-07.log:8"]
 
 
+def test_what_gave_way_to_a_finding_that_gave_way_itself_says_so() -> None:
+    shape = builders.single()
+    down = builders.aside("SLURM_NODE_DOWN", "node-02", "NVLINK_SIGNAL_INTEGRITY", "jobs often survive it")
+    lost = builders.aside("SCHEDULER_NODE_FAILED", "node-09", "SLURM_NODE_DOWN", "it came after", count=3)
+    page = shown(result_of(shape.model_copy(update={"symptoms": (shape.symptoms[0], down, lost)})))
+    table = page.one("section", **{"aria-labelledby": "aside"}).one("table")
+    assert [row.one("td", **{"data-label": "Why"}).text for row in table.one("tbody").all("tr")] == [
+        "jobs often survive it",
+        "it came after; that gave way in turn to NVLink signal integrity on node-02",
+    ]
+
+
+def test_causes_of_one_sub_domain_are_said_to_be_of_it() -> None:
+    sure = next(
+        item for item in shown(result_of(builders.compound())).one("dl").all("div") if item.one("dt").text == "How sure"
+    )
+    assert "8 causes, all of one sub-domain (GPU hardware); none of another is left." in sure.text
+
+
 def test_ambiguity_is_an_answer_with_both_places() -> None:
     page = shown(result_of(builders.ambiguous()))
     verdict = page.one("section", class_="verdict")
@@ -131,7 +152,8 @@ def test_of_several_causes_each_reason_and_step_says_which_one_is_meant() -> Non
     assert steps[1] == "Run the vendor's diagnostics (node-02 · GPU 0000:1b:00)"
     asking = tuple(cause.model_copy(update={"actions": (Action.RUN_DIAGNOSTICS,)}) for cause in causes)
     page = shown(result_of(shape.model_copy(update={"causes": asking})))
-    assert page.one("div", class_="next").all("li")[1].text == "Run the vendor's diagnostics"
+    step = page.one("div", class_="next").all("li")[1].text
+    assert step == "Run the vendor's diagnostics (node-02 · GPU 0000:1b:00 and node-07 (from the file name))"
 
 
 def test_a_completed_attempt_has_no_cause_and_nothing_to_be_sure_of() -> None:

@@ -67,10 +67,10 @@ def steps(answer: Answer) -> list[str]:
 
 
 def _meant(answer: Answer, action: Action) -> str:
-    """Where an action is to be taken, if only some of the causes that fit ask for it."""
-    asking = [cause for cause in answer.causes if action in cause.actions]
-    if answer.diagnosis.sub_domain is not SubDomain.AMBIGUOUS or len(asking) in {0, len(answer.causes)}:
+    """What is to be examined, where several causes fit and the headline names more places than one."""
+    if answer.diagnosis.sub_domain is not SubDomain.AMBIGUOUS or action is not Action.RUN_DIAGNOSTICS:
         return ""
+    asking = (cause for cause in answer.causes if action in cause.actions)
     places = dict.fromkeys(answer.where_of(cause.node, cause.device, None) for cause in asking)
     named = words.listed([place for place in places if place], 3)
     return f" ({named})" if named else ""
@@ -127,9 +127,14 @@ def _impact(answer: Answer) -> str:
 
 
 def _device(answer: Answer) -> str:
-    """All names of the device, where the cause is one."""
+    """The names of the device that its place does not tell, where the cause is one."""
     device = answer.causes[0].device if len(answer.causes) == 1 else None
-    return ", ".join(f"{name} {value}" for name, value in sorted(device.ids.items())) if device else ""
+    if device is None:
+        return ""
+    own, *parts = words.device(device).split(" · ")
+    told = {own.rpartition(" ")[2], *parts}
+    more = [f"{name} {value}" for name, value in sorted(device.ids.items()) if not {value, f"{name} {value}"} & told]
+    return f"also {', '.join(more)}" if more else ""
 
 
 # --- what else was found ------------------------------------------------------------------------------------------

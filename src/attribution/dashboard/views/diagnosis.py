@@ -235,7 +235,10 @@ def _sure(answer: Answer) -> str:
     if answer.rivals:
         return f"The earliest that ends jobs, of {words.counted(len(diagnosis.causes), 'cause')} in a proven order."
     if answer.causes[0].confidence is Confidence.COMPOUND:
-        return f"{words.counted(len(answer.causes), 'cause')} of one kind; no cause of another kind is left."
+        place = words.SUB_DOMAINS[diagnosis.sub_domain]
+        return (
+            f"{words.counted(len(answer.causes), 'cause')}, all of one sub-domain ({place}); none of another is left."
+        )
     return "One cause is left."
 
 

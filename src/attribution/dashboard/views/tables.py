@@ -65,6 +65,15 @@ class GroupRow:
     href: str
 
 
+SymptomsOf = Mapping[tuple[str, str | None], Sequence[Symptom]]
+"""Findings by their kind and node."""
+
+
+def symptoms_of(answer: Answer) -> SymptomsOf:
+    """All findings."""
+    return grouped(answer.diagnosis.symptoms, lambda symptom: (symptom.symptom, symptom.node))
+
+
 def aside_rows(answer: Answer, href: Href) -> Table[GroupRow]:
     """What was set aside, by which rule and why."""
     return _groups(answer, set_aside(answer), href)
@@ -76,23 +85,41 @@ def noticed_rows(answer: Answer, href: Href) -> Table[GroupRow]:
 
 
 def _groups(answer: Answer, groups: Sequence[Group], href: Href) -> Table[GroupRow]:
-    members = grouped(answer.diagnosis.symptoms, _kind)
-    return made(groups, lambda group: _group(answer, group, members[group.symptom, group.rule, group.reason], href))
+    members, found = grouped(answer.diagnosis.symptoms, _kind), symptoms_of(answer)
+
+    def row(group: Group) -> GroupRow:
+        kin = members[group.symptom, group.rule, group.reason]
+        return _group(answer, group, kin, _in_turn(answer, kin[0], found), href)
+
+    return made(groups, row)
 
 
-def _group(answer: Answer, group: Group, members: Sequence[Symptom], href: Href) -> GroupRow:
+def _group(answer: Answer, group: Group, members: Sequence[Symptom], in_turn: str, href: Href) -> GroupRow:
     item = next((answer.evidence[e] for s in members for e in s.evidence_ids if e in answer.evidence), None)
     return GroupRow(
         what=words.sentence(group.what),
         symptom=group.symptom,
         nodes=answer.nodes(group.nodes, SHOWN_NODES),
         first_at=words.time(group.first_at) if group.first_at else "",
-        reason=group.reason,
+        reason=group.reason + in_turn,
         rule=group.rule,
         example=raw(item, EXAMPLE_COLUMNS) if item else None,
         place=place_of_line(item) if item else "",
         href=href(item.id) if item else "",
     )
+
+
+def _in_turn(answer: Answer, symptom: Symptom, found: SymptomsOf) -> str:
+    """What became of the finding for which this one was set aside, where it is no cause itself."""
+    by = symptom.demoted_by
+    if by is None or by.symptom is None or (by.symptom, by.node) in {(c.symptom, c.node) for c in answer.causes}:
+        return ""
+    kin = found.get((by.symptom, by.node), ())
+    further = next((s.demoted_by for s in kin if s.demoted_by and s.demoted_by.symptom), None)
+    if further is None or any(s.status is SymptomStatus.ACTIVE for s in kin):
+        return ""
+    on = f" on {answer.node(further.node)}" if further.node else ""
+    return f"; that gave way in turn to {words.symptom(further.symptom or '')}{on}"
 
 
 def _kind(symptom: Symptom) -> tuple[str, str, str]:
@@ -138,15 +165,6 @@ class AlternativeLines(NamedTuple):
 
     own: tuple[str, ...]
     against: tuple[str, ...]
-
-
-SymptomsOf = Mapping[tuple[str, str | None], Sequence[Symptom]]
-"""Findings by their kind and node."""
-
-
-def symptoms_of(answer: Answer) -> SymptomsOf:
-    """All findings."""
-    return grouped(answer.diagnosis.symptoms, lambda symptom: (symptom.symptom, symptom.node))
 
 
 def lines_of(item: Alternative, found: SymptomsOf) -> AlternativeLines:
