@@ -120,10 +120,8 @@ def test_what_gave_way_to_a_finding_that_gave_way_itself_says_so() -> None:
 
 
 def test_causes_of_one_sub_domain_are_said_to_be_of_it() -> None:
-    sure = next(
-        item for item in shown(result_of(builders.compound())).one("dl").all("div") if item.one("dt").text == "How sure"
-    )
-    assert "8 causes, all of one sub-domain (GPU hardware); none of another is left." in sure.text
+    told = shown(result_of(builders.compound())).one("section", class_="verdict").text
+    assert "8 causes, all of one sub-domain (GPU hardware); none of another is left." in told
 
 
 def test_ambiguity_is_an_answer_with_both_places() -> None:

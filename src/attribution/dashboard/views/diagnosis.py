@@ -236,9 +236,8 @@ def _sure(answer: Answer) -> str:
         return f"The earliest that ends jobs, of {words.counted(len(diagnosis.causes), 'cause')} in a proven order."
     if answer.causes[0].confidence is Confidence.COMPOUND:
         place = words.SUB_DOMAINS[diagnosis.sub_domain]
-        return (
-            f"{words.counted(len(answer.causes), 'cause')}, all of one sub-domain ({place}); none of another is left."
-        )
+        counted = words.counted(len(answer.causes), "cause")
+        return f"{counted}, all of one sub-domain ({place}); none of another is left."
     return "One cause is left."
 
 
