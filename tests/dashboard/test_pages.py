@@ -12,6 +12,7 @@ from attribution.contracts.result import AttributionBlueprintResult
 from attribution.dashboard.access import Access
 from attribution.dashboard.headers import POLICY
 from attribution.dashboard.pages import attempts
+from attribution.dashboard.views import links
 from attribution.store.database import Store, open_store
 from attribution.store.faults import StoreUnavailable
 
@@ -162,6 +163,19 @@ def test_an_empty_store_says_what_fills_it(tmp_path: object) -> None:
     store.close()
 
 
+def test_a_program_that_accepts_json_gets_the_twin(pages: httpx.Client) -> None:
+    for address in ("/attempts?user=ana", "/rules", "/coverage", "/nodes/node-02", "/hot-spots"):
+        twin = pages.get(links.twin(address))
+        told = pages.get(address, headers={"accept": "application/json"})
+        assert told.headers["content-type"] == "application/json" and told.headers["vary"] == "accept"
+        assert told.json() == twin.json()
+        for accept in ("text/html,application/json", "*/*"):
+            assert pages.get(address, headers={"accept": accept}).headers["content-type"].startswith("text/html")
+    (item,) = pages.get("/attempts?q=job-single", headers={"accept": "application/json"}).json()["attempts"]
+    ticket = pages.get(f"{item['href']}.md", headers={"accept": "application/json"})
+    assert ticket.headers["content-type"].startswith("text/markdown")
+
+
 # --- the diagnosis ------------------------------------------------------------------------------------------------
 
 
@@ -169,17 +183,17 @@ def test_every_attempt_of_the_list_has_its_page_and_twins(pages: httpx.Client) -
     for row in rows(see(pages, "/attempts")):
         address = row.all("a")[0].attributes["href"]
         page = see(pages, address)
-        links = {item.text: item.attributes for item in page.one("p", class_="downloads").all("a")}
-        result = AttributionBlueprintResult.model_validate_json(pages.get(links["Download JSON"]["href"]).content)
-        markdown = pages.get(links["Download Markdown"]["href"])
+        downloads = {item.text: item.attributes for item in page.one("p", class_="downloads").all("a")}
+        result = AttributionBlueprintResult.model_validate_json(pages.get(downloads["Download JSON"]["href"]).content)
+        markdown = pages.get(downloads["Download Markdown"]["href"])
         assert markdown.headers["content-type"].startswith("text/markdown")
         assert markdown.text.startswith("## ") and markdown.text.endswith("\n")
         told = re.findall(r"^- \[[^]]+\]\((http\S+)\)$", markdown.text, re.MULTILINE)
         assert len(told) >= 3 and all(pages.get(link).status_code == 200 for link in told)
         whole = f"http://127.0.0.1:8080{address}"
         assert f"- [the diagnosis]({whole})\n- [how it was decided]({whole}/decided)\n" in markdown.text
-        assert links["Download JSON"]["download"].endswith(".json")
-        assert address == urlsplit(links["Download JSON"]["href"]).path.removesuffix(".json")
+        assert downloads["Download JSON"]["download"].endswith(".json")
+        assert address == urlsplit(downloads["Download JSON"]["href"]).path.removesuffix(".json")
         assert result.diagnosis.terminal_state == result.terminal_state
 
 
