@@ -161,6 +161,20 @@ def test_a_completed_attempt_has_no_cause_and_nothing_to_be_sure_of() -> None:
     assert "How sure" not in [item.text for item in verdict.all("dt")]
 
 
+def test_one_step_is_not_numbered() -> None:
+    done = builders.none().model_copy(update={"actions": (Action.NONE,)})
+    told = shown(result_of(done)).one("div", class_="next")
+    assert told.one("dd").text == "Nothing to do" and not told.all("ol")
+
+
+def test_long_names_do_not_push_what_to_do_off_the_screen() -> None:
+    long = "x" * 5_000
+    named = builders.single().model_copy(update={"workload_id": long})
+    page = shown(result_of(named, name=long, user=long, cluster=long))
+    assert len(page.one("p", class_="about").text) < 600
+    assert page.one("section", **{"aria-labelledby": "identity"}).text.count(long) == 4, "nothing is lost"
+
+
 def test_a_lost_submission_shows_and_comes_first() -> None:
     fine = {"connector": "files", "observations": 4, "submitted": 4}
     reports = [

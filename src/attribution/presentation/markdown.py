@@ -42,7 +42,7 @@ def render(diagnosis: Diagnosis) -> str:
     if not blocks and answer.unsaid:
         parts.append([prose(answer.unsaid)])
     parts.append([line for fact in facts(answer) if fact.label not in _TABLES for line in _fact(fact)])
-    parts[-1].append(f"- **Workload:** {prose(answer.attempt)}")
+    parts[-1].append(f"- **Workload:** {_whole(diagnosis.workload_id)}, attempt {diagnosis.attempt}")
     parts += [part for part in (_set_aside(answer), _examined(answer)) if part]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
@@ -117,6 +117,12 @@ def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
 def prose(text: str, in_table: bool = False) -> str:
     """Text as one line of Markdown: words that could be markup, a mention or an address stand as code."""
     return " ".join(_word(word, in_table, index == 0) for index, word in enumerate(visible(text).split()))
+
+
+def _whole(name: str) -> str:
+    """A name as one piece: prose if that leaves it as it is, else all of it as code."""
+    shown = prose(name)
+    return shown if "`" not in shown else code(name)
 
 
 def _word(word: str, in_table: bool, first: bool) -> str:

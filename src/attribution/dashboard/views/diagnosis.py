@@ -33,7 +33,7 @@ SHOWN_PLACES = 3
 SHOWN_GAPS = 3
 """What was not examined, as the headline tells it; the section has the rest."""
 
-_NAME_COLUMNS = 160
+_NAME_COLUMNS, _ABOUT_COLUMNS = 160, 60
 
 _ASIDE = ("first failure", "impact", "device", "also seen", "harmless", "inferred")
 """Facts that say how it unfolded; the others have a place of their own on the page."""
@@ -128,7 +128,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
     blocks = len(answer.blocks(everything=True))
     return DiagnosisView(
         title=f"{answer.state}: {answer.verdict}",
-        attempt=answer.attempt,
+        attempt=f"{clip(result.diagnosis.workload_id, _NAME_COLUMNS)}, attempt {result.diagnosis.attempt}",
         about=tuple(_about(result.context)),
         badge=states.state(result.diagnosis.terminal_state),
         verdict=answer.verdict,
@@ -252,9 +252,8 @@ def _why(answer: Answer) -> Iterator[str]:
 
 def _about(context: ExecutionContext) -> Iterator[str]:
     """What the attempt was, in a few words each."""
-    yield from (part for part in (context.name, context.user and f"user {context.user}") if part)
-    if context.cluster:
-        yield f"cluster {context.cluster}"
+    named = ("", context.name), ("user ", context.user), ("cluster ", context.cluster)
+    yield from (kind + clip(name, _ABOUT_COLUMNS) for kind, name in named if name)
     if context.nodes:
         yield words.counted(len(context.nodes), "node")
     if context.nranks:

@@ -105,7 +105,7 @@ def _place(answer: Answer, item: Evidence) -> Iterator[tuple[str, str]]:
 def _clock(secs: float) -> str:
     if secs >= words.ZONE_UNKNOWN_SECS:
         return "a local clock whose zone is not known: it orders only lines of this node and source"
-    return f"UTC, within ±{secs:.4g} s"
+    return f"UTC, within ±{secs:.4g} s" if secs >= 0.001 else f"UTC, within ±{secs * 1e6:.4g} µs"
 
 
 def uses(answer: Answer, evidence_id: str) -> Iterator[Use]:
