@@ -95,7 +95,7 @@ KINDS = (
 
 def results_of(count: int, seed: int) -> Iterator[AttributionBlueprintResult]:
     """Attempts in the order in which they ended."""
-    rng = random.Random(seed)  # noqa: S311: drawn to look like a fleet, not to be secret
+    rng = random.Random(seed)
     ends = sorted(rng.uniform(0, DAYS * 86_400) for _ in range(count))
     for number, secs in enumerate(ends):
         yield attempt(rng, number, NOW - timedelta(days=DAYS) + timedelta(seconds=secs))
@@ -269,8 +269,8 @@ _AT_ONCE = 2000
 def fill(store: Store, count: int, seed: int) -> None:
     """Write so many attempts into an empty store: the rows of `write_result`, many results in one transaction."""
     numbers: dict[str, int] = {}
-    names: set[str] = set()
-    counted: Counter[tuple[str, str, str, int]] = Counter()
+    names: set[tuple[str, str]] = set()
+    counted: Counter[days.Placed] = Counter()
     held: list[tuple[int, Pieces]] = []
     for result_id, result in enumerate(results_of(count, seed), 1):
         held.append((result_id, pieces_of(result, NOW)))
@@ -278,8 +278,9 @@ def fill(store: Store, count: int, seed: int) -> None:
             _write(store, held, numbers, names, counted)
             held = []
     _write(store, held, numbers, names, counted)
+    kept = [{"name": name, "cluster": cluster, "folded": name.lower()} for name, cluster in sorted(names)]
     with store.write() as connection:
-        insert_rows(connection, schema.node_names, [{"name": name, "folded": name.lower()} for name in sorted(names)])
+        insert_rows(connection, schema.node_names, kept)
         days.add_new(connection, counted)
 
 
@@ -287,8 +288,8 @@ def _write(
     store: Store,
     held: list[tuple[int, Pieces]],
     numbers: dict[str, int],
-    names: set[str],
-    counted: Counter[tuple[str, str, str, int]],
+    names: set[tuple[str, str]],
+    counted: Counter[days.Placed],
 ) -> None:
     if not held:
         return
@@ -303,7 +304,8 @@ def _write(
                 numbers[word] = len(numbers) + 1
                 tables.setdefault("words", []).append({"id": numbers[word], "word": word})
             tables.setdefault("result_words", []).append({"result_id": result_id, "word_id": numbers[word]})
-        names.update(pieces.nodes())
+        cluster = pieces.head["cluster"] or ""
+        names.update((name, cluster) for name in pieces.nodes())
         counted.update(pieces.facts(at))
     with store.write() as connection:
         for name, rows in tables.items():

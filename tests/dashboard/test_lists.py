@@ -172,6 +172,7 @@ def test_nodes_are_listed_by_failures(pages: httpx.Client) -> None:
     assert [item["node"] for item in answer["nodes"]] == ["node-04", EVIL, "their-node"]
     assert answer["nodes"][0] | {"last_at": None} == {
         "href": "/nodes/node-04",
+        "cluster": "",
         "node": "node-04",
         "attempts": 22,
         "affected": 6,
@@ -228,6 +229,88 @@ def test_the_history_of_a_part(pages: httpx.Client) -> None:
     assert pages.get(links.twin(port)).json()["node"] is None
     assert see(pages, port).one("h1").text == "switch leaf/3 · port ../12"
     assert "Nothing was found" in see(pages, "/devices/node-04/gpu/none").one("p", class_="empty").text
+
+
+@pytest.fixture
+def several(tmp_path: object) -> Iterator[httpx.Client]:
+    """Nodes of one name in two clusters, which failed three months ago, and one of no cluster."""
+    old = NOW - timedelta(days=80)
+    fault = (cause("NVLINK_ERROR", "node-04", device=LINK),)
+    with closing(open_store(f"{tmp_path}/several.db")) as store:
+        for n, cluster in enumerate(("alpha", "alpha", "alpha", "beta", None)):
+            ended = old + timedelta(hours=n)
+            write_result(store, result(f"{cluster}-{n}", 0, fault, ended_at=ended, cluster=cluster), NOW)
+            named = (cause("NVLINK_ERROR", "node-05", device=LINK),)
+            if cluster:
+                write_result(store, result(f"new-{n}", 0, named, ended_at=ended, cluster=cluster), NOW)
+        with client(store) as found:
+            yield found
+
+
+def test_a_node_of_each_cluster_has_its_own_history(several: httpx.Client) -> None:
+    key = next(row["href"] for row in several.get("/attempts.json?cluster=beta&q=beta-3").json()["attempts"])
+    page = see(several, key)
+    node, part = [a.attributes["href"] for a in page.one("p", class_="where").all("a")][:2]
+    assert node == "/nodes/node-04?cluster=beta&until=2026-02-13"
+    assert "Not in the 30 days before: same node" in page.one("div", class_="seen").text
+    for address, text in ((node, "in cluster beta"), (part, "in cluster beta"), ("/nodes/node-04", "in no cluster")):
+        found = see(several, address)
+        assert found.one("h1").text.endswith(text)
+        ways = [a.text for a in found.one("nav", class_="ways", **{"aria-label": "Time"}).all("a")]
+        assert ways[-3:] == ["none", "alpha", "beta"]
+    answer = several.get(links.twin(node)).json()
+    assert answer["roles"]["affected"] == 1 and len(answer["attempts"]) == 1
+    assert (answer["cluster"], answer["clusters"]) == ("beta", ["alpha", "beta"])
+    assert several.get("/nodes/node-05.json").json()["cluster"] == "beta", "where it was seen last"
+    assert several.get("/nodes/node-04.json?days=90").json()["cluster"] is None
+
+
+def test_lists_of_units_tell_clusters_apart_and_lead_to_what_they_count(several: httpx.Client) -> None:
+    rows = several.get("/nodes.json?days=90").json()["nodes"]
+    told = [(row["cluster"], row["node"], row["affected"]) for row in rows]
+    assert told[:2] == [("alpha", "node-04", 3), ("alpha", "node-05", 3)] and len(told) == 5
+    units = several.get("/hot-spots.json?days=90").json()["units"]
+    assert {(row["cluster"], row["failures"]) for row in units} == {("alpha", 3)}
+    for row in [*rows, *units]:
+        found = several.get(links.twin(row["href"])).json()
+        counted = found["roles"]["affected"] if "roles" in found else found["parts"]["cause"]
+        assert counted == row.get("affected", row.get("failures"))
+    assert "cluster alpha" in see(several, "/hot-spots?days=90").one("main").text
+    assert [row["node"] for row in several.get("/nodes.json?days=90&cluster=beta").json()["nodes"]] == [
+        "node-04",
+        "node-05",
+    ]
+    assert several.get("/hot-spots.json?days=90&cluster=beta").json()["fleet"]["attempts"] == 2
+    assert see(several, "/nodes?cluster=beta").one("input", name="cluster").attributes["value"] == "beta"
+
+
+def test_where_there_is_one_cluster_none_is_told(pages: httpx.Client) -> None:
+    for address in ("/nodes", "/nodes/node-04", "/hot-spots", "/devices/node-04/gpu/0000:1b:00"):
+        assert "luster" not in see(pages, address).one("main").text
+
+
+def test_a_history_is_seen_up_to_any_time(several: httpx.Client) -> None:
+    assert "No attempt in the last 30 days." in see(several, "/nodes/node-04?cluster=alpha").text
+    page = see(several, "/nodes/node-04?cluster=alpha&until=2026-02-13")
+    ways = {a.text: a.attributes["href"] for a in page.one("nav", **{"aria-label": "Time"}).all("a")}
+    assert ways["up to now"] == "/nodes/node-04?cluster=alpha"
+    assert ways["7 days"] == "/nodes/node-04?cluster=alpha&until=2026-02-13&days=7"
+    assert page.one("nav", **{"aria-label": "Time"}).text.startswith("Up to 2026-02-13")
+    for until, number in (
+        ("2026-02-13", 3),
+        ("2026-02-12", 0),
+        (f"{NOW - timedelta(days=80, hours=-2):%Y-%m-%dT%H:%M:%S}Z", 2),
+    ):
+        found = several.get(f"/nodes/node-04.json?cluster=alpha&until={until}&days=7").json()
+        assert (found["roles"]["affected"], len(found["attempts"])) == (number, number), until
+        part = several.get(f"/devices/node-04/gpu/0000:1b:00.json?cluster=alpha&until={until}").json()
+        assert part["parts"]["cause"] == number == len(part["attempts"])
+    for until in ("x", "0001-01-02", "1970-02-01"):
+        see(several, f"/nodes/node-04?until={until}", 400)
+    listed = see(several, "/attempts?cluster=beta").one("tbody").all("tr")
+    for row in listed:
+        address = row.all("a")[-1].attributes["href"]
+        assert several.get(links.twin(address)).json()["attempts"]
 
 
 def test_names_of_logs_are_inert_and_asked_for_as_they_are(pages: httpx.Client) -> None:
@@ -307,7 +390,7 @@ def test_bars_stay_within_the_drawing() -> None:
 
 
 def test_the_address_of_a_history_is_checked() -> None:
-    assert read_span([]).days == 30 and read_span([("days", "7")]).days == 7
+    assert read_span([], NOW).days == 30 and read_span([("days", "7")], NOW).days == 7
     for days in ("0", "91", "x", "٣", "-1", "7.0"):
         with pytest.raises(BadQuery):
-            read_span([("days", days)])
+            read_span([("days", days)], NOW)

@@ -49,7 +49,8 @@ def seen(store: Store, workload: str) -> Element:
 def test_the_node_the_device_and_the_cause_are_counted_with_the_last_attempts(month: Store) -> None:
     rows = [item.text for item in seen(month, "last").one("div", class_="seen").all("li")]
     assert rows == [
-        "Same node, node-02: 0 in the 7 days before, 2 in the 30 days before; last before, attempt 2 2026-04-22, "
+        "Hardware or platform of the same node, node-02: 0 in the 7 days before, 2 in the 30 days before; "
+        "last before, attempt 2 2026-04-22, "
         "NVLink signal integrity (Xid 149, sub-code 4), oom, attempt 2 2026-04-14, host memory exhausted",
         "Same device, GPU 0000:1b:00 · link 8: 0 in the 7 days before, 1 in the 30 days before; "
         "last before, attempt 2 2026-04-22, NVLink signal integrity (Xid 149, sub-code 4)",
@@ -61,8 +62,8 @@ def test_the_node_the_device_and_the_cause_are_counted_with_the_last_attempts(mo
 def test_what_was_never_seen_says_so(month: Store) -> None:
     rows = [item.text for item in seen(month, "long-ago").one("div", class_="seen").all("li")]
     assert rows == [
-        "Not in the 30 days before: same node (node-02), same device (GPU 0000:1b:00 · link 8), "
-        "same cause (NVLink signal integrity)"
+        "Not in the 30 days before: hardware or platform of the same node (node-02), same device "
+        "(GPU 0000:1b:00 · link 8), same cause (NVLink signal integrity)"
     ]
 
 
@@ -98,10 +99,26 @@ def test_where_several_causes_fit_each_is_compared(month: Store) -> None:
     shape = builders.ambiguous().model_copy(update={"workload_id": "either"})
     write_result(month, result_of(shape, ended_at=NOW), NOW, None)
     seen_node, seen_device, never = [item.text for item in seen(month, "either").one("div", class_="seen").all("li")]
-    assert seen_node.startswith("Same node, node-02: 2 in the 7 days before, 4 in the 30 days before; last ")
+    assert seen_node.startswith(
+        "Hardware or platform of the same node, node-02: 2 in the 7 days before, 4 in the 30 days before; last "
+    )
     assert seen_device.startswith("Same device, GPU 0000:1b:00: 2 in the 7 days before, 3 in the 30 days before; last ")
     assert never == (
-        "Not in the 30 days before: same cause (Xid 48), same node (node-07), same cause (Python exception)"
+        "Not in the 30 days before: same cause (Xid 48), hardware or platform of the same node (node-07), "
+        "same cause (Python exception)"
+    )
+
+
+def test_what_was_one_of_several_is_never_told_as_a_cause(month: Store) -> None:
+    for days, workload in ((1, "unsure"), (0, "either")):
+        shape = builders.ambiguous().model_copy(update={"workload_id": workload})
+        write_result(month, result_of(shape, ended_at=NOW - timedelta(days=days)), NOW, None)
+    rows = [item.text for item in seen(month, "either").one("div", class_="seen").all("li")]
+    assert not any("unsure" in row for row in rows if not row.startswith("Same cause"))
+    assert rows[2] == (
+        "Same cause, Xid 48: 1 in the 7 days before, 1 in the 30 days before "
+        "(1 of the 1 only as one of several causes that fit); last unsure, attempt 2 2026-05-03, "
+        "one of several that fit"
     )
 
 

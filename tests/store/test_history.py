@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from attribution.contracts.diagnosis import Device
-from attribution.contracts.vocabulary import DeviceKind
+from attribution.contracts.vocabulary import Confidence, DeviceKind, SubDomain
 from attribution.store.database import Store
 from attribution.store.history import SeenWhat, seen_before
 from attribution.store.queries import ALL_TENANTS
@@ -36,7 +36,17 @@ def test_earlier_attempts_are_counted_by_node_device_and_cause(store: Store) -> 
     assert symptom.counts == ((7, 3), (30, 3))
     assert [row.workload_id for row in node.last] == ["job-1", "job-2", "job-4"]
     assert [row.workload_id for row in device.last] == ["job-1", "job-4"]
-    (all_seen,) = seen_before(store, ALL_TENANTS, "node-02", None, None, NOW, (7,), shown=1)
+    write_result(store, result("elsewhere", -DAY, (cause(),), cluster="alpha"), NOW)
+    elsewhere = seen_before(store, None, "node-02", GPU, None, NOW, cluster="alpha")
+    assert [item.counts for item in elsewhere] == [((7, 1), (30, 1))] * 2
+    assert [item.counts for item in seen_before(store, None, "node-02", GPU, None, NOW)] == [node.counts, device.counts]
+    unsure = cause(confidence=Confidence.ONE_OF_SEVERAL)
+    write_result(store, result("unsure", -DAY, (unsure,)), NOW)
+    write_result(store, result("code", -DAY, (cause("BUG", sub_domain=SubDomain.USER_CODE),)), NOW)
+    again = seen_before(store, None, "node-02", GPU, "XID_79", NOW)
+    assert [item.counts for item in again[:2]] == [node.counts, ((7, 2), (30, 3))], "the device had part in the code's"
+    assert again[2].counts == ((7, 5), (30, 5)) and [item.unsure for item in again] == [0, 0, 1]
+    (all_seen,) = seen_before(store, ALL_TENANTS, "node-02", None, None, NOW, days=(7,), shown=1)
     assert all_seen.counts == ((7, 3),) and len(all_seen.last) == 1
     assert seen_before(store, "nobody", "node-02", None, None, NOW)[0].counts == ((7, 0), (30, 0))
     assert seen_before(store, None, None, GPU, None, NOW + timedelta(days=1))[0].counts == ((7, 0), (30, 0))

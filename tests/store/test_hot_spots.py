@@ -9,11 +9,22 @@ from attribution.contracts.context import Node
 from attribution.contracts.diagnosis import DemotedBy, Device, Symptom
 from attribution.contracts.vocabulary import Confidence, DeviceKind, Role, SubDomain, SymptomStatus
 from attribution.store.database import Store
-from attribution.store.histories import Part, begin, node_history, unit_history, worst_nodes
+from attribution.store.histories import (
+    Part,
+    Span,
+    begin,
+    clusters,
+    clusters_of_node,
+    clusters_of_unit,
+    node_history,
+    unit_history,
+    worst_nodes,
+)
 from attribution.store.hot_spots import HotSpots, hot_spots
-from attribution.store.queries import ALL_TENANTS
+from attribution.store.queries import ALL_TENANTS, NodeRole, Order, PageRequest, ResultFilters, list_in, list_results
 from attribution.store.results import write_result
 from attribution.store.selection import reading
+from attribution.store.survey import survey
 from attribution.store.units import UnitKind, kind_of, units
 
 from tests.store.results import NOW, cause, result
@@ -136,12 +147,12 @@ def test_histories_tell_what_a_node_and_its_parts_were(store: Store) -> None:
     attempts(store, 4, 60, "red", causes=(cause(node="node-04", device=LINK),))
     since = begin(NOW, 30)
     with reading(store, None) as asking:
-        found = node_history(asking, "node-04", since)
-        link = unit_history(asking, "node-04", "gpu 0000:1b:00 link 8", since, most=2)
+        found = node_history(asking, "node-04", Span("", since))
+        link = unit_history(asking, "node-04", "gpu 0000:1b:00 link 8", Span("", since), most=2)
         lines, count = worst_nodes(asking, since)
         searched, _ = worst_nodes(asking, since, "DE-05")
         assert worst_nodes(asking, since, "%\0_")[0] == ()
-        assert unit_history(asking, "node-04", "gpu %", since).entries == ()
+        assert unit_history(asking, "node-04", "gpu %", Span("", since)).entries == ()
     assert found.roles == {"allocated": 6, "affected": 2, "interesting": 1, "excluded": 0, "attempts": 6}
     assert sum(day.attempts for day in found.days) == 6 and sum(day.causes for day in found.days) == 2
     assert [(item.symptom, item.causes, item.findings, item.aside) for item in found.findings] == [
@@ -162,10 +173,60 @@ def test_histories_tell_what_a_node_and_its_parts_were(store: Store) -> None:
     ]
     assert count == 2 and [line.node for line in searched] == ["node-05"]
     with reading(store, "nobody") as asking:
-        assert node_history(asking, "node-04", since).days == () and worst_nodes(asking, since) == ((), 0)
-        assert unit_history(asking, "node-04", "gpu 0000:1b:00 link 8", since).entries == ()
+        assert node_history(asking, "node-04", Span("", since)).days == () and worst_nodes(asking, since) == ((), 0)
+        assert unit_history(asking, "node-04", "gpu 0000:1b:00 link 8", Span("", since)).entries == ()
     with reading(store, ALL_TENANTS) as asking:
-        assert node_history(asking, "node-04", NOW - timedelta(days=99)).roles["affected"] == 6
+        assert node_history(asking, "node-04", Span("", NOW - timedelta(days=99))).roles["affected"] == 6
+
+
+def test_nodes_of_one_name_in_several_clusters_are_told_apart(store: Store) -> None:
+    bad = {"causes": (cause(node="node-04", device=LINK, sub_domain=SubDomain.NVLINK_FABRIC),)}
+    attempts(store, 4, cluster="alpha", **bad)
+    attempts(store, 2, 100, cluster="beta", **bad)
+    attempts(store, 1, 200, **bad)
+    attempts(store, 1, 300, "red", cluster="red's", **bad)
+    link, since = "gpu 0000:1b:00 link 8", begin(NOW, 30)
+    with reading(store, None) as asking:
+        assert clusters(asking) == ("", "alpha", "beta")
+        assert list(clusters_of_node(asking, "node-04")) == list(clusters_of_unit(asking, "node-04", link))
+        newest = clusters_of_node(asking, "node-04")
+        assert max(newest, key=lambda cluster: newest[cluster]) == "alpha" and set(newest) == {"", "alpha", "beta"}
+        for cluster, number in (("alpha", 4), ("beta", 2), ("", 1), ("red's", 0)):
+            span = Span(cluster, since)
+            found = node_history(asking, "node-04", span)
+            assert (found.roles["affected"], sum(day.causes for day in found.days)) == (number, number)
+            assert [line.causes for line in found.findings] == [number] * bool(number)
+            assert [line.causes for line in found.units] == [number, number] * bool(number)
+            assert unit_history(asking, "node-04", link, span).parts[Part.CAUSE] == number
+            lines, count = worst_nodes(asking, since, cluster=cluster)
+            assert [(line.cluster, line.affected, line.attempts) for line in lines] == [
+                (cluster, number, number)
+            ] * bool(number)
+            rows = list_in(asking, ResultFilters(node="node-04", node_cluster=cluster), Order.NEWEST, PageRequest())
+            assert len(rows.rows) == number
+        lines, count = worst_nodes(asking, since, "04")
+        assert count == 3 and [(line.cluster, line.affected) for line in lines] == [("alpha", 4), ("beta", 2), ("", 1)]
+        found = hot_spots(asking, NOW)
+        assert {(row.cluster, row.failures) for row in found.rows} == {("alpha", 4)}
+        assert (found.fleet.nodes, found.fleet.attempts, found.fleet.units[UnitKind.LINK]) == (30, 7, 30)
+        assert hot_spots(asking, NOW, cluster="beta").rows == () and hot_spots(asking, NOW, cluster="beta").fleet.nodes
+        assert hot_spots(asking, NOW, cluster="beta").fleet.node_attempts == 20
+
+
+def test_the_last_failure_of_a_node_is_the_last_that_counts(store: Store) -> None:
+    attempts(store, 10)
+    for n in range(3):
+        write_result(store, result(f"bad-{n}", -60 * (n + 9), (cause(node="node-01"),)), NOW)
+    write_result(store, result("late", -1, (cause("OOM", "node-01", sub_domain=SubDomain.USER_CODE),)), NOW)
+    unsure = cause("XID_48", "node-01", confidence=Confidence.ONE_OF_SEVERAL)
+    write_result(store, result("later", 0, (unsure,)), NOW)
+    for more in ({}, {"user": "ada"}, {"cause": "XID_79"}, {"workload_id": "bad-1"}):
+        filters = ResultFilters(node="node-01", node_role=NodeRole.BLAMED, **more)
+        listed = [row.workload_id for row in list_results(store, None, filters).rows]
+        assert listed == ([] if "user" in more else ["bad-1"] if "workload_id" in more else ["bad-0", "bad-1", "bad-2"])
+        assert survey(store, None, filters).total == len(listed)
+    node, gpu = spots(store).rows
+    assert node.kind is not gpu.kind and node.last_at == gpu.last_at == NOW - timedelta(hours=9)
 
 
 @pytest.mark.parametrize(

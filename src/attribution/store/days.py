@@ -17,6 +17,11 @@ Row = Mapping[str, Any]
 Fact = tuple[str, str]
 """A facet and its value."""
 
+Placed = tuple[str, str, str, str, int]
+"""A facet, its value, a tenant, a cluster ('' for none), and a day."""
+
+_KEY: Final = ("facet", "value", "tenant", "cluster", "day")
+
 ALL, ALLOCATED, BLAMED_NODE = "all", "allocated", "blamed_node"
 """Facets beside those of a list: every result, nodes that took part, nodes that are surely to blame."""
 
@@ -39,10 +44,13 @@ def begin_of(day: int) -> datetime:
     return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
 
 
+BLAMED: Final = tuple(item.value for item in SubDomain if domain_of(item) in {Domain.HARDWARE, Domain.PLATFORM})
+"""Sub-domains of the hardware and the platform."""
+
+
 def is_blamed(confidence: str, sub_domain: str) -> bool:
     """Whether a cause counts against the thing it lies on: surely a root, and of the hardware or the platform."""
-    domain = domain_of(SubDomain(sub_domain))
-    return confidence != Confidence.ONE_OF_SEVERAL and domain in {Domain.HARDWARE, Domain.PLATFORM}
+    return confidence != Confidence.ONE_OF_SEVERAL and sub_domain in BLAMED
 
 
 def facts(head: Row, nodes: Iterable[Row], causes: Iterable[Row]) -> Counter[Fact]:
@@ -60,7 +68,7 @@ def facts(head: Row, nodes: Iterable[Row], causes: Iterable[Row]) -> Counter[Fac
     return counted
 
 
-def facts_held(connection: Connection, key: str) -> Counter[tuple[str, str, str, int]] | None:
+def facts_held(connection: Connection, key: str) -> Counter[Placed] | None:
     """What the result of a key has added so far, with tenant and day; None if there is none."""
     head = connection.execute(select(results).where(results.c.key == key)).mappings().one_or_none()
     if head is None:
@@ -72,36 +80,32 @@ def facts_held(connection: Connection, key: str) -> Counter[tuple[str, str, str,
             (schema.result_causes, []),
         )
     )
-    return placed(facts(head, nodes, causes), head["tenant"], head["at"])  # type: ignore[arg-type]
+    return placed(facts(head, nodes, causes), head["tenant"], head["cluster"], head["at"])  # type: ignore[arg-type]
 
 
-def placed(found: Counter[Fact], tenant: str, at: datetime) -> Counter[tuple[str, str, str, int]]:
-    """The facts of a result, with whose and which day's they are."""
-    day = day_of(at)
-    return Counter({(facet, value, tenant, day): number for (facet, value), number in found.items()})
+def placed(found: Counter[Fact], tenant: str, cluster: str | None, at: datetime) -> Counter[Placed]:
+    """The facts of a result, with whose, which cluster's and which day's they are."""
+    place = (tenant, shortened(cluster or ""), day_of(at))
+    return Counter({(facet, value, *place): number for (facet, value), number in found.items()})
 
 
-def recount(
-    connection: Connection, held: Counter[tuple[str, str, str, int]] | None, after: Counter[tuple[str, str, str, int]]
-) -> None:
+def recount(connection: Connection, held: Counter[Placed] | None, after: Counter[Placed]) -> None:
     """Take back what was counted before and count what is there now."""
-    before: Counter[tuple[str, str, str, int]] = held or Counter()
+    before: Counter[Placed] = held or Counter()
     changed = {key: after[key] - before[key] for key in before | after}
     add(connection, {key: number for key, number in changed.items() if number})
 
 
-def add(connection: Connection, changed: Mapping[tuple[str, str, str, int], int]) -> None:
+def add(connection: Connection, changed: Mapping[Placed, int]) -> None:
     """Add to the counts. Rows are taken in one order, so that no two writers wait for each other in a circle."""
-    names = ("facet", "value", "tenant", "day")
     for portion in portions(sorted(changed.items())):
         statement = upsert(connection, result_days)
-        statement = statement.values([{**dict(zip(names, key, strict=True)), "results": n} for key, n in portion])
+        statement = statement.values([{**dict(zip(_KEY, key, strict=True)), "results": n} for key, n in portion])
         grown = result_days.c.results + statement.excluded.results
-        connection.execute(statement.on_conflict_do_update(index_elements=names, set_={"results": grown}))
+        connection.execute(statement.on_conflict_do_update(index_elements=_KEY, set_={"results": grown}))
 
 
-def add_new(connection: Connection, counted: Mapping[tuple[str, str, str, int], int]) -> None:
+def add_new(connection: Connection, counted: Mapping[Placed, int]) -> None:
     """Write counts into an empty table."""
-    names = ("facet", "value", "tenant", "day")
-    rows = [{**dict(zip(names, key, strict=True)), "results": number} for key, number in sorted(counted.items())]
+    rows = [{**dict(zip(_KEY, key, strict=True)), "results": number} for key, number in sorted(counted.items())]
     insert_rows(connection, result_days, rows)

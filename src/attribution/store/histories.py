@@ -39,8 +39,12 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeLine:
-    """A node with how many attempts it took part in, and in how many a root lay on it; `blamed` of those surely."""
+    """A node with how many attempts it took part in, and in how many a root lay on it; `blamed` of those surely.
 
+    Its `cluster` tells it from others of its name; '' for none.
+    """
+
+    cluster: str
     node: str
     attempts: int
     affected: int
@@ -118,48 +122,103 @@ def begin(now: datetime, span: int) -> datetime:
     return days.begin_of(days.day_of(now) - span + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What a history is asked for: a cluster ('' for none), the first moment, and the first one too late."""
+
+    cluster: str
+    since: datetime
+    until: datetime | None = None
+
+    def of(self, c: Any, asking: Reading) -> list[Any]:
+        """The conditions on a table that has them, and the tenant."""
+        until = [c.at < self.until] if self.until is not None else []
+        return [c.cluster == self.cluster, c.at >= self.since, *until, *owned_by(c.tenant, asking.tenant)]
+
+
+# --- clusters -------------------------------------------------------------------------------------------------------
+
+
+def clusters(asking: Reading) -> tuple[str, ...]:
+    """The clusters that attempts ran in, sorted; '' for none."""
+    c = result_days.c
+    where = [c.facet == days.ALL, *owned_by(c.tenant, asking.tenant)]
+    query = select(c.cluster).where(*where).group_by(c.cluster).having(func.sum(c.results) > 0)
+    return tuple(sorted(asking.connection.execute(query).scalars()))
+
+
+def clusters_of_node(asking: Reading, node: str) -> dict[str, datetime]:
+    """The clusters that have a node of a name, with when each was last in an attempt."""
+    n = result_nodes.c
+    held = select(node_names.c.cluster).where(node_names.c.name == node)
+    names = asking.connection.execute(held.order_by(node_names.c.cluster)).scalars().all()
+    found: dict[str, datetime] = {}
+    for cluster in names:
+        where = [n.node == node, n.cluster == cluster, *owned_by(n.tenant, asking.tenant)]
+        newest = select(n.at).where(*where).order_by(n.at.desc()).limit(1)
+        if at := asking.connection.execute(newest).scalar():
+            found[cluster] = at
+    return found
+
+
+def clusters_of_unit(asking: Reading, node: str, unit: str) -> dict[str, datetime]:
+    """The clusters that have a part of a node by these names, with when each was last found to be anything."""
+    u = result_units.c
+    where = [u.node == node, u.unit == unit, *owned_by(u.tenant, asking.tenant)]
+    query = select(u.cluster, func.max(u.at)).where(*where).group_by(u.cluster).order_by(u.cluster)
+    return {row[0]: row[1] for row in asking.connection.execute(query)}
+
+
 # --- nodes ----------------------------------------------------------------------------------------------------------
 
 
 def worst_nodes(
-    asking: Reading, since: datetime, search: str | None = None, most: int = 50
+    asking: Reading, since: datetime, search: str | None = None, most: int = 50, cluster: str | None = None
 ) -> tuple[tuple[NodeLine, ...], int]:
-    """The nodes with a root, those with the most first, and how many there are; `search` is a piece of a name."""
+    """The nodes with a root, those with the most first, and how many there are; `search` is a piece of a name.
+
+    Those of one `cluster` ('' for none), or of all.
+    """
     c = result_days.c
     affected, blamed = (
         func.sum(case((c.facet == facet, c.results), else_=0)).label(facet) for facet in ("node", days.BLAMED_NODE)
     )
     where = [c.facet.in_(("node", days.BLAMED_NODE)), c.day >= days.day_of(since), *owned_by(c.tenant, asking.tenant)]
+    if cluster is not None:
+        where.append(c.cluster == cluster)
     if search:
         asked = bindparam(None, search.lower(), type_=AnyText())
         folded = select(node_names.c.name).where(position(node_names.c.folded, asked) > 0)
         where.append(c.value.in_(folded))
-    counted = select(c.value, affected, blamed).where(*where).group_by(c.value).subquery()
+    counted = select(c.value, c.cluster, affected, blamed).where(*where).group_by(c.value, c.cluster).subquery()
     found = select(counted, func.count().over().label("nodes")).where(counted.c.node > 0)
-    order = (counted.c.node.desc(), counted.c.blamed_node.desc(), counted.c.value)
+    order = (counted.c.node.desc(), counted.c.blamed_node.desc(), counted.c.value, counted.c.cluster)
     rows = asking.connection.execute(found.order_by(*order).limit(most)).all()
-    known = _took_part(asking, since, [row.value for row in rows])
+    known = _took_part(asking, since, sorted({row.value for row in rows}))
     lines = []
     for row in rows:
-        attempts, last_at = known.get(row.value, (0, None))
-        lines.append(NodeLine(row.value, attempts, int(row.node), int(row.blamed_node), last_at))
+        attempts, last_at = known.get((row.cluster, row.value), (0, None))
+        lines.append(NodeLine(row.cluster, row.value, attempts, int(row.node), int(row.blamed_node), last_at))
     return tuple(lines), rows[0].nodes if rows else 0
 
 
-def _took_part(asking: Reading, since: datetime, nodes: Sequence[str]) -> dict[str, tuple[int, datetime | None]]:
+def _took_part(
+    asking: Reading, since: datetime, nodes: Sequence[str]
+) -> dict[tuple[str, str], tuple[int, datetime | None]]:
     """How many attempts each node took part in, and when the last one ended in which a root lay on it."""
     if not nodes:
         return {}
     c = result_nodes.c
     where = [any_of(asking.connection, c.node, nodes), c.at >= since, *owned_by(c.tenant, asking.tenant)]
-    query = select(c.node, func.count(), func.max(case((c.affected, c.at)))).where(*where).group_by(c.node)
-    return {node: (number, at) for node, number, at in asking.connection.execute(query)}
+    query = select(c.cluster, c.node, func.count(), func.max(case((c.affected, c.at)))).where(*where)
+    rows = asking.connection.execute(query.group_by(c.cluster, c.node))
+    return {(cluster, node): (number, at) for cluster, node, number, at in rows}
 
 
-def node_history(asking: Reading, node: str, since: datetime) -> NodeHistory:
+def node_history(asking: Reading, node: str, span: Span) -> NodeHistory:
     """What became of the attempts of a node."""
     n = result_nodes.c
-    where = [n.node == node, n.at >= since, *owned_by(n.tenant, asking.tenant)]
+    where = [n.node == node, *span.of(n, asking)]
     roles = ("allocated", "affected", "interesting", "excluded")
     query = select(n.at, *(n[role] for role in roles)).where(*where).order_by(n.at.desc())
     rows = asking.connection.execute(query).all()
@@ -167,7 +226,7 @@ def node_history(asking: Reading, node: str, since: datetime) -> NodeHistory:
     by_day = _by_day((row.at, row.affected, row.interesting) for row in rows)
     newest = select(n.result_id, n.at).where(*where).order_by(n.at.desc(), n.result_id.desc()).limit(NEWEST)
     window = newest.cte("newest")
-    return NodeHistory(since, counted, by_day, _findings_of(asking, node, window), _units_of(asking, node, since))
+    return NodeHistory(span.since, counted, by_day, _findings_of(asking, node, window), _units_of(asking, node, span))
 
 
 def _by_day(rows: Any) -> tuple[DayLine, ...]:
@@ -202,10 +261,10 @@ def _findings(asking: Reading, found: Any) -> tuple[Finding, ...]:
     return tuple(sorted(lines, key=lambda line: (-line.causes, -line.findings, -line.aside, line.symptom)))
 
 
-def _units_of(asking: Reading, node: str, since: datetime) -> tuple[UnitLine, ...]:
+def _units_of(asking: Reading, node: str, span: Span) -> tuple[UnitLine, ...]:
     """Parts of a node that were in trouble, the worst first."""
     u = result_units.c
-    where = [u.node == node, u.at >= since, *owned_by(u.tenant, asking.tenant)]
+    where = [u.node == node, *span.of(u, asking)]
     each = select(u.unit, u.result_id, func.min(_weight(u.part)).label("what"), func.max(u.at).label("at"))
     each_result = each.where(*where).group_by(u.unit, u.result_id).subquery()
     sums = [func.sum(case((each_result.c.what == what, 1), else_=0)) for what in (0, 1)]
@@ -223,10 +282,10 @@ def _weight(part: Any) -> Any:
 # --- parts of nodes -------------------------------------------------------------------------------------------------
 
 
-def unit_history(asking: Reading, node: str, unit: str, since: datetime, most: int = 50) -> UnitHistory:
+def unit_history(asking: Reading, node: str, unit: str, span: Span, most: int = 50) -> UnitHistory:
     """What was found on a part of a node ('' for one that belongs to no node)."""
     u = result_units.c
-    where = [u.node == node, u.unit == unit, u.at >= since, *owned_by(u.tenant, asking.tenant)]
+    where = [u.node == node, u.unit == unit, *span.of(u, asking)]
     weight = func.min(_weight(u.part)).label("what")
     each = select(u.result_id, func.max(u.at).label("at"), weight).where(*where).group_by(u.result_id)
     rows = asking.connection.execute(each.order_by(func.max(u.at).desc(), u.result_id.desc())).all()
@@ -235,7 +294,7 @@ def unit_history(asking: Reading, node: str, unit: str, since: datetime, most: i
     what = case((u.part == Part.CAUSE.value, 0), (u.part == Part.ASIDE.value, 2), else_=1).label("what")
     findings = _findings(asking, select(u.symptom, what, u.result_id, u.at).where(*where))
     shown = {row.result_id: row.what for row in rows[:most]}
-    return UnitHistory(since, parts, by_day, findings, _entries(asking, node, unit, shown), len(rows) > most)
+    return UnitHistory(span.since, parts, by_day, findings, _entries(asking, node, unit, shown), len(rows) > most)
 
 
 def _entries(asking: Reading, node: str, unit: str, shown: Mapping[int, int]) -> tuple[UnitEntry, ...]:

@@ -47,17 +47,18 @@ class Pieces:
     words: list[str]
 
     def placed(self, result_id: int, at: datetime) -> Iterator[tuple[Table, list[Row]]]:
-        """The rows of each table with their result's number, tenant and time."""
-        place = {"result_id": result_id, "tenant": self.head["tenant"], "at": at}
+        """The rows of each table with their result's number, tenant, cluster and time."""
+        cluster = self.head["cluster"] or ""
+        place = {"result_id": result_id, "tenant": self.head["tenant"], "cluster": cluster, "at": at}
         for table, rows in self.children:
             known = {name: value for name, value in place.items() if name in table.c and name not in (rows or [{}])[0]}
             yield table, [{**known, **row} for row in rows]
 
-    def facts(self, at: datetime) -> Counter[tuple[str, str, str, int]]:
+    def facts(self, at: datetime) -> Counter[days.Placed]:
         """What the result adds to the counts of its day."""
         rows = {table.name: held for table, held in self.children}
         found = days.facts(self.head, rows["result_nodes"], rows["result_causes"])
-        return days.placed(found, self.head["tenant"], at)
+        return days.placed(found, self.head["tenant"], self.head["cluster"], at)
 
     def nodes(self) -> Iterator[str]:
         """The names of its nodes."""
@@ -99,7 +100,7 @@ def write_result(
         for table, rows in pieces.placed(result_id, at):
             insert_rows(connection, table, rows)
         keep_words(connection, result_id, pieces.words)
-        keep_nodes(connection, pieces.nodes())
+        keep_nodes(connection, pieces.nodes(), pieces.head["cluster"] or "")
         days.recount(connection, before, pieces.facts(at))
     return key
 

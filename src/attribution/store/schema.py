@@ -115,6 +115,11 @@ def _of_result() -> Column[int]:
     return Column("result_id", _SERIAL, ForeignKey("results.id", ondelete="CASCADE"), nullable=False)
 
 
+def _in_cluster() -> Column[str]:
+    """Names of nodes are told apart by it; '' for none: NULL is not equal to NULL."""
+    return Column("cluster", Name, nullable=False, server_default="")
+
+
 result_documents = Table(
     "result_documents",
     metadata,
@@ -130,6 +135,7 @@ result_nodes = Table(
     _of_result(),
     Column("node", Name, nullable=False),
     Column("tenant", Name, nullable=False),
+    _in_cluster(),
     Column("at", UtcTime, nullable=False),
     Column("allocated", Boolean, nullable=False),
     Column("affected", Boolean, nullable=False),
@@ -137,7 +143,8 @@ result_nodes = Table(
     Column("excluded", Boolean, nullable=False),
     PrimaryKeyConstraint("result_id", "node", name="result_nodes_key"),
     Index(
-        "result_nodes_history", "node", "at", "result_id", "tenant", "allocated", "affected", "interesting", "excluded"
+        "result_nodes_history",
+        *("node", "at", "result_id", "tenant", "cluster", "allocated", "affected", "interesting", "excluded"),
     ),
     Index(
         "result_nodes_affected",
@@ -154,6 +161,7 @@ result_causes = Table(
     _of_result(),
     Column("position", Integer, nullable=False),
     Column("tenant", Name, nullable=False),
+    _in_cluster(),
     Column("at", UtcTime, nullable=False),
     Column("symptom", Name, nullable=False),
     Column("sub_domain", Name, nullable=False),
@@ -166,7 +174,7 @@ result_causes = Table(
     Column("rule", Name, nullable=False),
     PrimaryKeyConstraint("result_id", "position", name="result_causes_key"),
     Index("result_causes_symptom", "symptom", "at", "result_id", "tenant"),
-    Index("result_causes_node", "node", "at", "result_id", "tenant", "symptom"),
+    Index("result_causes_node", "node", "at", "result_id", "tenant", "cluster", "symptom"),
 )
 
 result_units = Table(
@@ -177,6 +185,7 @@ result_units = Table(
     Column("node", Name, nullable=False),  # '' where no node is told, as for a port of a switch
     Column("unit", Name, nullable=False),  # `gpu 0000:1b:00`, `gpu 0000:1b:00 link 8`: the whole and each part
     Column("tenant", Name, nullable=False),
+    _in_cluster(),
     Column("at", UtcTime, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("part", String(16), nullable=False),  # it had in the attempt: cause, candidate, finding, aside
@@ -185,10 +194,10 @@ result_units = Table(
     Column("count", Whole, nullable=False),
     Column("first_at", UtcTime),
     PrimaryKeyConstraint("result_id", "position", name="result_units_key"),
-    Index("result_units_history", "node", "unit", "at", "result_id", "tenant", "part"),
+    Index("result_units_history", "node", "unit", "at", "result_id", "tenant", "cluster", "part"),
     Index(
         "result_units_blamed",
-        *("at", "result_id", "tenant", "kind", "node", "unit"),
+        *("at", "result_id", "tenant", "cluster", "kind", "node", "unit"),
         sqlite_where=text("blamed = 1"),
         postgresql_where=text("blamed"),
     ),
@@ -216,8 +225,9 @@ node_names = Table(
     "node_names",
     metadata,
     Column("name", Name, nullable=False),
-    Column("folded", Name, nullable=False),  # in lower case, to search in
-    PrimaryKeyConstraint("name", name="node_names_key"),
+    Column("cluster", Name, nullable=False),
+    Column("folded", Name, nullable=False),  # the name in lower case, to search in
+    PrimaryKeyConstraint("name", "cluster", name="node_names_key"),
 )
 
 result_days = Table(
@@ -226,9 +236,10 @@ result_days = Table(
     Column("facet", String(16), nullable=False),
     Column("value", Name, nullable=False),
     Column("tenant", Name, nullable=False),
+    Column("cluster", Name, nullable=False),  # '' for none
     Column("day", Integer, nullable=False),  # since 1970-01-01, in UTC
     Column("results", BigInteger, nullable=False),
-    PrimaryKeyConstraint("facet", "value", "tenant", "day", name="result_days_key"),
+    PrimaryKeyConstraint("facet", "value", "tenant", "cluster", "day", name="result_days_key"),
     sqlite_with_rowid=False,
 )
 

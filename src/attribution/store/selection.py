@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, func, select, tuple_
 
+from attribution.contracts.vocabulary import Confidence
 from attribution.store import days
 from attribution.store.database import Store
 from attribution.store.identity import Everyone, Tenant, owned_by, tenant_key
@@ -31,6 +32,7 @@ class NodeRole(StrEnum):
     AFFECTED = "affected"
     INTERESTING = "interesting"
     EXCLUDED = "excluded"
+    BLAMED = "blamed"  # a root that is sure lay on it, and in the hardware or the platform
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,9 @@ class ResultFilters:
     """What a result must be like; what is None does not matter.
 
     `cause` is the symptom of any of its causes, `node` any node of the attempt or of a finding, narrowed by
-    `node_role`. `since` is the first moment and `until` the first one too late. `search` is words that all must stand
-    within the words of workload id, name, user, cluster, causes and summary, or within the name of a node, whatever
-    their case.
+    `node_role` and by its cluster ('' for none). `since` is the first moment and `until` the first one too late.
+    `search` is words that all must stand within the words of workload id, name, user, cluster, causes and summary, or
+    within the name of a node, whatever their case.
     """
 
     terminal_state: str | None = None
@@ -49,6 +51,7 @@ class ResultFilters:
     cause: str | None = None
     node: str | None = None
     node_role: NodeRole | None = None
+    node_cluster: str | None = None
     cluster: str | None = None
     user: str | None = None
     workload_id: str | None = None
@@ -67,7 +70,7 @@ class ResultFilters:
         return [name for name in names if name not in _BY_TIME and getattr(self, name) is not None]
 
 
-_BY_TIME = ("since", "until", "node_role")
+_BY_TIME = ("since", "until", "node_role", "node_cluster")
 SCANNED = 500
 """Results that are looked for where rows are read one by one."""
 
@@ -121,15 +124,25 @@ class Selection:
         f, c, n = self.filters, result_causes.c, result_nodes.c
         if self.begin == "cause":
             return _Begun(c.at, c.result_id, c.tenant, [c.symptom == f.cause])
+        if self.begin == "node" and f.node_role is NodeRole.BLAMED:
+            return _Begun(c.at, c.result_id, c.tenant, self._of_node())
         if self.begin == "node":
-            role = [n[f.node_role.value]] if f.node_role else []
-            return _Begun(n.at, n.result_id, n.tenant, [n.node == f.node, *role])
+            return _Begun(n.at, n.result_id, n.tenant, self._of_node())
         r = results.c
         if self.begin == "search":
             assert self.ids is not None
             return _Begun(r.at, r.id, r.tenant, [any_of(connection, r.id, sorted(self.ids))])
         where = [r[self.begin] == getattr(f, self.begin)] if self.begin else []
         return _Begun(r.at, r.id, r.tenant, where)
+
+    def _of_node(self) -> list[ColumnElement[bool]]:
+        f = self.filters
+        n, role = result_nodes.c, []
+        if f.node_role is NodeRole.BLAMED:
+            n, role = result_causes.c, list(blamed(result_causes.c))
+        elif f.node_role:
+            role = [n[f.node_role.value]]
+        return [n.node == f.node, *role, *([n.cluster == f.node_cluster] if f.node_cluster is not None else [])]
 
     def _owned(self, begun: "_Begun") -> tuple[ColumnElement[bool], ...]:
         if self.begin is None or isinstance(self.tenant, Everyone):
@@ -151,13 +164,18 @@ class Selection:
         if f.cause is not None and self.begin != "cause":
             yield select(1).where(c.result_id == results.c.id, c.symptom == f.cause).correlate(results).exists()
         if f.node is not None and self.begin != "node":
-            role = [n[f.node_role.value]] if f.node_role else []
-            yield select(1).where(n.result_id == results.c.id, n.node == f.node, *role).correlate(results).exists()
+            of = c if f.node_role is NodeRole.BLAMED else n
+            yield select(1).where(of.result_id == results.c.id, *self._of_node()).correlate(results).exists()
         if self.ids is not None and self.begin != "search":
             yield any_of(connection, results.c.id, sorted(self.ids))
         for item in self.terms:
             if self.ids is None or item.ids is None:
                 yield has_term(connection, results, item)
+
+
+def blamed(c: Any) -> tuple[ColumnElement[bool], ...]:
+    """The conditions that a cause counts against what it lies on, as `days.is_blamed` says it."""
+    return c.confidence != Confidence.ONE_OF_SEVERAL.value, c.sub_domain.in_(days.BLAMED)
 
 
 @dataclass(frozen=True, slots=True)

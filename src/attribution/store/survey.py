@@ -205,7 +205,7 @@ def _among_newest(
         parts.append(_part("cause", held_causes.c.symptom, held_causes))
     if "node" in names:
         n = result_nodes.c
-        took = n[(role or NodeRole.AFFECTED).value]
+        took = n[NodeRole.AFFECTED.value if role in (None, NodeRole.BLAMED) else role.value]
         nodes = select(window.c.at, n.node).outerjoin(result_nodes, and_(n.result_id == window.c.id, took))
         held_nodes = nodes.subquery()
         parts.append(_part("node", held_nodes.c.node, held_nodes))

@@ -47,14 +47,16 @@ def keep_words(connection: Connection, result_id: int, found: Sequence[str]) -> 
         insert_rows(connection, result_words, [{"result_id": result_id, "word_id": number} for number in numbers])
 
 
-def keep_nodes(connection: Connection, names: Iterable[str]) -> None:
-    """Note the names of nodes, so that they can be searched."""
+def keep_nodes(connection: Connection, names: Iterable[str], cluster: str) -> None:
+    """Note the names of nodes of a cluster, so that they can be searched."""
+    c = node_names.c
     for portion in portions(sorted(set(names))):
-        known = set(connection.execute(select(node_names.c.name).where(node_names.c.name.in_(portion))).scalars())
-        new = [{"name": name, "folded": name.lower()} for name in portion if name not in known]
+        held = select(c.name).where(c.name.in_(portion), c.cluster == cluster)
+        known = set(connection.execute(held).scalars())
+        new = [{"name": name, "cluster": cluster, "folded": name.lower()} for name in portion if name not in known]
         if new:
             statement = upsert(connection, node_names).values(new)
-            connection.execute(statement.on_conflict_do_nothing(index_elements=["name"]))
+            connection.execute(statement.on_conflict_do_nothing(index_elements=["name", "cluster"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def term(connection: Connection, word: str, tenant: Tenant) -> Term:
     """Look a word up. It may stand anywhere within a word of a result, or within the name of one of its nodes."""
     asked = bindparam(None, word, type_=AnyText())
     numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0), FEW)
-    names = _few(connection, select(node_names.c.name).where(position(node_names.c.folded, asked) > 0), FEW)
+    names = _few(connection, select(node_names.c.name).distinct().where(position(node_names.c.folded, asked) > 0), FEW)
     in_words, nodes = numbers is None or bool(numbers), None if names is None else tuple(names)
     if numbers is None or names is None:
         return Term(word, None, in_words, nodes)

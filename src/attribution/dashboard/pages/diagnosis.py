@@ -22,10 +22,8 @@ from attribution.store.queries import get_row
 
 def html(request: Request) -> Response:
     """The page."""
-    result = result_of(request)
-    return HTMLResponse(
-        page("diagnosis.html", view=diagnosis_view(result, request.path_params["key"], _seen(request, result)))
-    )
+    result, key, now = result_of(request), request.path_params["key"], request.app.state.clock()
+    return HTMLResponse(page("diagnosis.html", view=diagnosis_view(result, key, _seen(request, result), now)))
 
 
 def json(request: Request) -> Response:
@@ -72,8 +70,8 @@ def _seen(request: Request, result: AttributionBlueprintResult) -> tuple[SeenRow
         return ()
     told: dict[tuple[str, str], SeenRow] = {}
     for cause in (as_kept(cause, result.context) for cause in causes):
-        found = seen_before(store, tenant, cause.node, cause.device, cause.symptom, row.at)
-        for item in seen_rows(found, cause, row.at):
+        found = seen_before(store, tenant, cause.node, cause.device, cause.symptom, row.at, row.cluster)
+        for item in seen_rows(found, cause, row):
             told.setdefault((item.what, item.name if item.what != SAME_DEVICE else item.href), item)
     return tuple(told.values())
 

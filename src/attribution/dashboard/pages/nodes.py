@@ -11,11 +11,19 @@ from attribution.dashboard.access import reader_of
 from attribution.dashboard.pages.attempts import listed_in
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links
-from attribution.dashboard.views.histories import ROLES, node_view, nodes_view
+from attribution.dashboard.views.histories import ROLES, PartOf, node_view, nodes_view
 from attribution.dashboard.views.query import Asked, Query
-from attribution.dashboard.views.spans import SpanQuery, read_span
+from attribution.dashboard.views.spans import SpanQuery, cluster_of, read_span
 from attribution.dashboard.views.timed import plain
-from attribution.store.histories import NodeHistory, NodeLine, begin, node_history, worst_nodes
+from attribution.store.histories import (
+    NodeHistory,
+    NodeLine,
+    Span,
+    clusters,
+    clusters_of_node,
+    node_history,
+    worst_nodes,
+)
 from attribution.store.queries import Page, PageRequest, ResultFilters
 from attribution.store.selection import reading
 
@@ -24,52 +32,63 @@ _ROWS = 50
 
 def html(request: Request) -> Response:
     """The nodes with a root, those with the most first."""
-    query, lines, count = _worst(request)
-    return HTMLResponse(page("nodes.html", view=nodes_view(query, lines, count, request.app.state.clock())))
+    query, lines, count, held = _worst(request)
+    return HTMLResponse(page("nodes.html", view=nodes_view(query, lines, count, held, request.app.state.clock())))
 
 
 def json(request: Request) -> Response:
     """The same as JSON."""
-    query, lines, count = _worst(request)
-    nodes = [{"href": links.node(line.node), **plain(asdict(line))} for line in lines]
+    query, lines, count, _ = _worst(request)
+    nodes = [{"href": links.node(line.node, **query.kept(line.cluster)), **plain(asdict(line))} for line in lines]
     return JSONResponse({"days": query.days, "total": count, "nodes": nodes})
 
 
-def _worst(request: Request) -> tuple[SpanQuery, tuple[NodeLine, ...], int]:
-    query = read_span(request.query_params.multi_items(), ("q",))
-    since = begin(request.app.state.clock(), query.days)
+def _worst(request: Request) -> tuple[SpanQuery, tuple[NodeLine, ...], int, tuple[str, ...]]:
+    now = request.app.state.clock()
+    query = read_span(request.query_params.multi_items(), now, ("q", "cluster"))
+    search, cluster = query.get("q") or None, query.get("cluster") or None
     with reading(request.app.state.store, reader_of(request).tenant) as asking:
-        lines, count = worst_nodes(asking, since, query.get("q") or None)
-    return query, lines, count
+        lines, count = worst_nodes(asking, query.since(now), search, _ROWS, cluster)
+        return query, lines, count, clusters(asking)
 
 
 def node_html(request: Request) -> Response:
     """What became of the attempts of a node."""
-    name, query, found, attempts = _node(request)
-    view = node_view(name, query, found, attempts, request.app.state.clock())
+    part, query, found, attempts = _node(request)
+    view = node_view(part, query, found, attempts, request.app.state.clock())
     return HTMLResponse(page("node.html", view=view))
 
 
 def node_json(request: Request) -> Response:
     """The same as JSON."""
-    name, query, found, attempts = _node(request)
-    after = query.address(links.twin(links.node(name)), after=attempts.next) if attempts.next else None
-    answer: dict[str, Any] = {"node": name, **plain(asdict(found))}
-    answer["units"] = [{"href": links.unit(line.node, line.unit), **plain(asdict(line))} for line in found.units]
+    part, query, found, attempts = _node(request)
+    path, keys = links.twin(links.node(part.node)), query.kept(part.cluster)
+    after = query.address(path, cluster=part.cluster, after=attempts.next) if attempts.next else None
+    of: dict[str, Any] = {"cluster": part.cluster or None, "clusters": [name for name in part.clusters if name]}
+    answer: dict[str, Any] = {"node": part.node, **of, **plain(asdict(found))}
+    answer["units"] = [
+        {"href": links.unit(line.node, line.unit, **keys), **plain(asdict(line))} for line in found.units
+    ]
     answer["attempts"] = [{"href": links.attempt(row.key), **plain(asdict(row))} for row in attempts.rows]
     return JSONResponse({**answer, "next": after})
 
 
-def _node(request: Request) -> tuple[str, SpanQuery, NodeHistory, Page]:
+def _node(request: Request) -> tuple[PartOf, SpanQuery, NodeHistory, Page]:
     name = links.unsegment(request.path_params["name"])
-    query = read_span(request.query_params.multi_items(), ("part", "after"), {"part": [key for key in ROLES if key]})
-    since = begin(request.app.state.clock(), query.days)
+    now, parts = request.app.state.clock(), [key for key in ROLES if key]
+    keys = ("until", "cluster", "part", "after")
+    query = read_span(request.query_params.multi_items(), now, keys, {"part": parts})
     role, _ = ROLES[query.get("part")]
-    filters = ResultFilters(node=name, node_role=role, since=since)
     with reading(request.app.state.store, reader_of(request).tenant) as asking:
-        found = node_history(asking, name, since)
+        held = clusters_of_node(asking, name)
+        part = PartOf(name, "", cluster_of(query, held), tuple(held))
+        span = Span(part.cluster, query.since(now), query.until)
+        found = node_history(asking, name, span)
+        filters = ResultFilters(
+            node=name, node_role=role, node_cluster=span.cluster, since=span.since, until=span.until
+        )
         asked = Asked(Query(), filters, PageRequest(_ROWS, query.get("after") or None))
-        return name, query, found, listed_in(asking, asked)
+        return part, query, found, listed_in(asking, asked)
 
 
 ROUTES = (

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from attribution.contracts.vocabulary import SubDomain, TerminalState
 from attribution.dashboard.views import links, states
 from attribution.dashboard.views.query import GroupBy, Query
-from attribution.dashboard.views.spans import Choice
+from attribution.dashboard.views.spans import Choice, of_attempt
 from attribution.dashboard.views.states import Badge
 from attribution.dashboard.views.summary import SpanView, percent, summary_view
 from attribution.presentation import words
@@ -252,7 +252,7 @@ def row_view(row: Listed, now: datetime) -> RowView:
         cause=clip(cause, TEXT_COLUMNS),
         blame=clip(blame, TEXT_COLUMNS),
         node=clip(row.cause_node or "", NAME_COLUMNS),
-        node_href=links.node(row.cause_node) if row.cause_node else "",
+        node_href=links.node(row.cause_node, **of_attempt(row.cluster, row.at, now)) if row.cause_node else "",
         nodes=f"of {words.counted(row.nodes, 'node')}" if row.nodes else "",
     )
 
@@ -291,11 +291,12 @@ def _groups(query: Query, found: Groups, survey: Survey, now: datetime) -> Group
     rows = []
     for row in found.rows:
         changes = {name: row.value, "group": ""} | ({"node_role": NodeRole.AFFECTED} if name == "node" else {})
+        keys = of_attempt(query.cluster, row.last_at, now)
         rows.append(
             GroupRow(
                 word=clip(words.sentence(_word(name, row.value)), NAME_COLUMNS),
                 href=query.with_(**changes).address(PATH),
-                page=links.node(row.value) if name == "node" else links.symptom(row.value),
+                page=links.node(row.value, **keys) if name == "node" else links.symptom(row.value),
                 about="history" if name == "node" else "about",
                 count=f"{row.results:,}",
                 share=percent(row.results, whole),

@@ -1,6 +1,6 @@
 """The diagnosis page in the order in which an operator asks: what, where, what now, how sure, on what evidence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,6 +12,7 @@ from attribution.dashboard.views import links, states, tables
 from attribution.dashboard.views.decision import Branch, decision_tree
 from attribution.dashboard.views.evidence import SHOWN_BLOCKS, FindingView, findings
 from attribution.dashboard.views.seen import SeenRow
+from attribution.dashboard.views.spans import of_attempt
 from attribution.dashboard.views.states import Badge
 from attribution.dashboard.views.steps import Step, steps
 from attribution.dashboard.views.strips import Strip, strips
@@ -113,7 +114,9 @@ class DiagnosisView:
     identity: tuple[FactView, ...]
 
 
-def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[SeenRow, ...] = ()) -> DiagnosisView:
+def diagnosis_view(
+    result: AttributionBlueprintResult, key: str, seen: tuple[SeenRow, ...] = (), now: datetime | None = None
+) -> DiagnosisView:
     """The page of one result; `key` is its name in addresses, `seen` what was seen before."""
 
     def href(item: str) -> str:
@@ -123,7 +126,7 @@ def diagnosis_view(result: AttributionBlueprintResult, key: str, seen: tuple[See
     told = {fact.label: fact.texts for fact in facts(answer, everything=True)}
     drawn = timeline(result, href)
     shown, more_strips = strips(result, drawn.scale, href) if drawn else ((), 0)
-    places = _places(answer, gpus_of(result.context))
+    places = _places(answer, gpus_of(result.context), _history(result.context, now))
     not_seen = gaps(answer)
     blocks = len(answer.blocks(everything=True))
     return DiagnosisView(
@@ -188,35 +191,43 @@ def lead_causes(answer: Answer) -> tuple[Cause, ...]:
     return answer.causes[: SHOWN_PLACES if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS else 1]
 
 
-def _places(answer: Answer, gpus: Gpus) -> list[tuple[Part, ...]]:
+def _history(context: ExecutionContext, now: datetime | None) -> dict[str, str]:
+    """The keys by which the history of a node has this attempt."""
+    at = context.ended_at or context.started_at or context.submitted_at or now
+    return of_attempt(context.cluster, at, now or at) if at else {"cluster": context.cluster or ""}
+
+
+def _places(answer: Answer, gpus: Gpus, keys: Mapping[str, str]) -> list[tuple[Part, ...]]:
     """The places of the causes in parts that can be copied; of many, their nodes."""
     if answer.diagnosis.sub_domain is SubDomain.NONE:
         return []
     if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS or len(answer.causes) == 1:
-        return list(dict.fromkeys(place for cause in answer.causes if (place := tuple(_parts(answer, cause, gpus)))))
+        return list(
+            dict.fromkeys(place for cause in answer.causes if (place := tuple(_parts(answer, cause, gpus, keys))))
+        )
     names = words.natural(cause.node for cause in answer.causes if cause.node)
-    return [(_node(answer, name),) for name in names]
+    return [(_node(answer, name, keys),) for name in names]
 
 
-def _parts(answer: Answer, cause: Cause, gpus: Gpus) -> Iterator[Part]:
+def _parts(answer: Answer, cause: Cause, gpus: Gpus, keys: Mapping[str, str]) -> Iterator[Part]:
     if cause.node:
-        yield _node(answer, cause.node)
+        yield _node(answer, cause.node, keys)
     if cause.device:
         known = units(cause.device, cause.node, gpus)
         pieces = words.device(cause.device).split(" · ")
         for place, piece in enumerate(pieces):
             lead, _, name = piece.strip().rpartition(" ")
             unit = known[min(place, len(known) - 1)] if known else ""
-            href = links.unit(place_of(cause.device, cause.node), unit) if unit else ""
+            href = links.unit(place_of(cause.device, cause.node), unit, **keys) if unit else ""
             yield Part(f"{clip(lead, _NAME_COLUMNS)} " if lead else "", clip(name, _NAME_COLUMNS), "", href, place == 0)
     if cause.rank is not None:
         ranks = answer.ranks(cause)
         yield Part("rank ", str(cause.rank), f" and {ranks - 1:,} more" if ranks > 1 else "", "", False)
 
 
-def _node(answer: Answer, name: str) -> Part:
+def _node(answer: Answer, name: str, keys: Mapping[str, str]) -> Part:
     marked = answer.node(name)
-    return Part("", clip(name, _NAME_COLUMNS), marked[len(name) :], links.node(name), True)
+    return Part("", clip(name, _NAME_COLUMNS), marked[len(name) :], links.node(name, **keys), True)
 
 
 def _phase(step: Step) -> Phase:

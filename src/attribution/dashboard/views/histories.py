@@ -36,6 +36,25 @@ SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
+class PartOf:
+    """A node or a `unit` of it, in a cluster ('' for none) of those that have one of its name."""
+
+    node: str
+    unit: str
+    cluster: str
+    clusters: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """Where its history is."""
+        return links.unit(self.node, self.unit) if self.unit else links.node(self.node)
+
+    def told(self, ways: Sequence[Choice]) -> str:
+        """Its cluster, if there is more than one to choose among."""
+        return (f"in cluster {clip(self.cluster, NAME_COLUMNS)}" if self.cluster else "in no cluster") if ways else ""
+
+
+@dataclass(frozen=True, slots=True)
 class When:
     """A moment for a table."""
 
@@ -49,6 +68,7 @@ class NodeRow:
     """One node of the list."""
 
     name: str
+    cluster: str
     href: str
     attempts: str
     affected: str
@@ -66,7 +86,9 @@ class NodesView:
     json: str
     q: str
     days: int
+    cluster: str
     spans: tuple[Choice, ...]
+    clusters: tuple[Choice, ...]
     rows: tuple[NodeRow, ...]
     more: str
     empty: str
@@ -112,10 +134,12 @@ class NodeView:
 
     name: str
     title: str
+    cluster: str
     json: str
     hot_spots: str
+    lead: str
     spans: tuple[Choice, ...]
-    days: int
+    clusters: tuple[Choice, ...]
     figures: tuple[Figure, ...]
     strip: Strip
     findings: tuple[FindingRow, ...]
@@ -141,14 +165,16 @@ class UnitView:
     """The history of a part of a node."""
 
     title: str
+    cluster: str
     node: str
     node_href: str
     whole: str
     whole_href: str
     json: str
     hot_spots: str
+    lead: str
     spans: tuple[Choice, ...]
-    days: int
+    clusters: tuple[Choice, ...]
     figures: tuple[Figure, ...]
     strip: Strip
     findings: tuple[FindingRow, ...]
@@ -174,8 +200,10 @@ def unit_words(unit: str) -> str:
 # --- nodes ----------------------------------------------------------------------------------------------------------
 
 
-def nodes_view(query: SpanQuery, lines: Sequence[NodeLine], count: int, now: datetime) -> NodesView:
-    """The nodes by failures."""
+def nodes_view(
+    query: SpanQuery, lines: Sequence[NodeLine], count: int, held: Sequence[str], now: datetime
+) -> NodesView:
+    """The nodes by failures; `held` are the clusters that there are."""
     largest = max((line.affected for line in lines), default=1)
     left = count - len(lines)
     asked = query.get("q")
@@ -184,11 +212,14 @@ def nodes_view(query: SpanQuery, lines: Sequence[NodeLine], count: int, now: dat
         json=query.address(f"{links.NODES}.json"),
         q=asked,
         days=query.days,
+        cluster=query.get("cluster"),
         spans=query.choices(links.NODES),
+        clusters=query.clusters(links.NODES, held, query.get("cluster") or None, whole=True),
         rows=tuple(
             NodeRow(
                 name=clip(line.node, NAME_COLUMNS),
-                href=links.node(line.node),
+                cluster=(clip(line.cluster, NAME_COLUMNS) or "none") if len(held) > 1 else "",
+                href=links.node(line.node, **query.kept(line.cluster)),
                 attempts=f"{line.attempts:,}",
                 affected=f"{line.affected:,}",
                 share=percent(line.affected, line.attempts),
@@ -203,9 +234,10 @@ def nodes_view(query: SpanQuery, lines: Sequence[NodeLine], count: int, now: dat
     )
 
 
-def node_view(name: str, query: SpanQuery, found: NodeHistory, page: Page, now: datetime) -> NodeView:
+def node_view(part_of: PartOf, query: SpanQuery, found: NodeHistory, page: Page, now: datetime) -> NodeView:
     """The history of a node."""
-    path, roles = links.node(name), found.roles
+    name, path, roles = part_of.node, part_of.path, found.roles
+    ways = query.clusters(path, part_of.clusters, part_of.cluster)
     attempts = roles["attempts"]
     keys = {"cause": "affected", "aside": "interesting", "excluded": "excluded"}
     took_part = f"it took part in {roles['allocated']:,}"
@@ -218,21 +250,23 @@ def node_view(name: str, query: SpanQuery, found: NodeHistory, page: Page, now: 
     return NodeView(
         name=name,
         title=clip(name, NAME_COLUMNS),
+        cluster=part_of.told(ways),
         json=query.address(links.twin(path)),
         hot_spots=links.hot_spots(days=query.days),
+        lead=query.lead,
         spans=query.choices(path),
-        days=query.days,
+        clusters=ways,
         figures=tuple(figures),
         strip=strip(found.days, found.since, query.days),
         findings=_findings(found.findings, now),
-        units=tuple(_unit(line, now) for line in found.units[:SHOWN]),
+        units=tuple(_unit(line, query.kept(part_of.cluster), now) for line in found.units[:SHOWN]),
         bound="Findings are those of its newest 1,000 attempts." if attempts > 1000 else "",
         roles=tuple(
             Choice(word, query.address(path, part=key) + "#attempts", key == part) for key, (_, word) in ROLES.items()
         ),
         rows=tuple(row_view(row, now) for row in page.rows),
         next=query.address(path, after=page.next) + "#attempts" if page.next else "",
-        empty=f"No attempt in the last {query.days} days.",
+        empty=f"No attempt in {query.told}.",
     )
 
 
@@ -250,10 +284,10 @@ def _findings(lines: Sequence[Finding], now: datetime) -> tuple[FindingRow, ...]
     )
 
 
-def _unit(line: UnitLine, now: datetime) -> UnitRow:
+def _unit(line: UnitLine, keys: Mapping[str, str], now: datetime) -> UnitRow:
     return UnitRow(
         word=unit_words(line.unit),
-        href=links.unit(line.node, line.unit),
+        href=links.unit(line.node, line.unit, **keys),
         causes=f"{line.causes:,}",
         candidates=f"{line.candidates:,}",
         findings=f"{line.findings:,}",
@@ -264,21 +298,24 @@ def _unit(line: UnitLine, now: datetime) -> UnitRow:
 # --- parts of nodes -------------------------------------------------------------------------------------------------
 
 
-def unit_view(node: str, unit: str, query: SpanQuery, found: UnitHistory, now: datetime) -> UnitView:
+def unit_view(part_of: PartOf, query: SpanQuery, found: UnitHistory, now: datetime) -> UnitView:
     """The history of a part of a node."""
-    path = links.unit(node, unit)
+    node, unit, path, keys = part_of.node, part_of.unit, part_of.path, query.kept(part_of.cluster)
+    ways = query.clusters(path, part_of.clusters, part_of.cluster)
     whole = next((unit.split(f" {part} ", 1)[0] for part in ("link", "port") if f" {part} " in unit), "")
     total = sum(found.parts.values())
     return UnitView(
         title=unit_words(unit),
+        cluster=part_of.told(ways),
         node=clip(node, NAME_COLUMNS),
-        node_href=links.node(node) if node else "",
+        node_href=links.node(node, **keys) if node else "",
         whole=unit_words(whole) if " " in whole else "",
-        whole_href=links.unit(node, whole) if " " in whole else "",
+        whole_href=links.unit(node, whole, **keys) if " " in whole else "",
         json=query.address(links.twin(path)),
         hot_spots=links.hot_spots(days=query.days),
+        lead=query.lead,
         spans=query.choices(path),
-        days=query.days,
+        clusters=ways,
         figures=tuple(
             Figure(
                 words.sentence(word),
@@ -295,7 +332,7 @@ def unit_view(node: str, unit: str, query: SpanQuery, found: UnitHistory, now: d
             for entry in found.entries
         ),
         more=found.more,
-        empty=f"Nothing was found on it in the last {query.days} days.",
+        empty=f"Nothing was found on it in {query.told}.",
     )
 
 

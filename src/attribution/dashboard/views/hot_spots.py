@@ -1,6 +1,6 @@
 """Hot spots: units that fail more often than the fleet, with how likely that is by chance, in plain words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import floor, log10
@@ -36,6 +36,7 @@ class SpotRow:
     """One unit."""
 
     name: str
+    cluster: str
     href: str
     node: str
     node_href: str
@@ -69,15 +70,23 @@ class HotSpotsView:
     rule: str
     json: str
     spans: tuple[Choice, ...]
+    clusters: tuple[Choice, ...]
     kinds: tuple[KindView, ...]
     empty: str
 
 
-def hot_spots_view(query: SpanQuery, found: HotSpots, now: datetime) -> HotSpotsView:
-    """The page: what stands out by kind, then what was looked at and does not."""
+def href_of(row: HotSpot, query: SpanQuery) -> str:
+    """The history of a unit, over the same days."""
+    keys = query.kept(row.cluster)
+    return links.unit(row.node, row.unit, **keys) if row.unit else links.node(row.node, **keys)
+
+
+def hot_spots_view(query: SpanQuery, found: HotSpots, held: Sequence[str], now: datetime) -> HotSpotsView:
+    """The page: what stands out by kind, then what was looked at and does not; `held` are the clusters there are."""
+    show = _Show(query, len(held) > 1, now)
     hot = [row for row in found.rows if row.stands_out]
     fleet = found.fleet
-    kinds = tuple(_kind(kind, found, now) for kind in NAMES if any(row.kind is kind for row in found.rows))
+    kinds = tuple(_kind(kind, found, show) for kind in NAMES if any(row.kind is kind for row in found.rows))
     return HotSpotsView(
         headline=words.sentence(words.counted(len(hot), "hot spot")) if hot else "No hot spot",
         told=(
@@ -92,17 +101,27 @@ def hot_spots_view(query: SpanQuery, found: HotSpots, now: datetime) -> HotSpots
         ),
         json=query.address(f"{links.HOT_SPOTS}.json"),
         spans=query.choices(links.HOT_SPOTS),
+        clusters=query.clusters(links.HOT_SPOTS, held, query.get("cluster") or None, whole=True),
         kinds=kinds,
         empty=f"No unit failed {FEWEST} times or more in the last {query.days} days.",
     )
 
 
-def _kind(kind: UnitKind, found: HotSpots, now: datetime) -> KindView:
+@dataclass(frozen=True, slots=True)
+class _Show:
+    """What rows need to know: the days they lead to, and whether there are several clusters."""
+
+    query: SpanQuery
+    clusters: bool
+    now: datetime
+
+
+def _kind(kind: UnitKind, found: HotSpots, show: _Show) -> KindView:
     label, noun = NAMES[kind]
     rows = [row for row in found.rows if row.kind is kind]
-    hot = tuple(_spot(row, found.fleet, now) for row in rows if row.stands_out)
+    hot = tuple(_spot(row, show) for row in rows if row.stands_out)
     rest = [row for row in rows if not row.stands_out][:SHOWN_OTHERS]
-    others = tuple(_spot(row, found.fleet, now) for row in rest)
+    others = tuple(_spot(row, show) for row in rest)
     most = NODES_LOOKED_AT if kind is UnitKind.NODE else LOOKED_AT
     cut = f"Compared are the {most} with the most failures." if len(rows) >= most else ""
     return KindView(kind.value, label, _fleet_words(kind, noun, found.fleet), hot, others, cut)
@@ -126,19 +145,20 @@ def _fleet_words(kind: UnitKind, noun: str, fleet: Fleet) -> str:
     )
 
 
-def _spot(row: HotSpot, fleet: Fleet, now: datetime) -> SpotRow:
+def _spot(row: HotSpot, show: _Show) -> SpotRow:
     return SpotRow(
         name=unit_words(row.unit) if row.unit else clip(row.node, NAME_COLUMNS),
-        href=links.unit(row.node, row.unit) if row.unit else links.node(row.node),
+        cluster=(clip(row.cluster, NAME_COLUMNS) or "none") if show.clusters else "",
+        href=href_of(row, show.query),
         node=clip(row.node, NAME_COLUMNS) if row.unit else "",
-        node_href=links.node(row.node) if row.unit and row.node else "",
+        node_href=links.node(row.node, **show.query.kept(row.cluster)) if row.unit and row.node else "",
         failures=f"{row.failures:,}",
         attempts="not known" if row.attempts is None else f"{row.attempts:,}",
         rate="" if row.attempts is None else per_thousand(row.failures, row.attempts),
         expected=_few(row.expected),
         times=f"{_few(row.failures / row.expected)} times" if row.expected > 0 else "",
         surprise=surprise(row.by_chance),
-        last=when(row.last_at, now) if row.last_at else None,
+        last=when(row.last_at, show.now) if row.last_at else None,
     )
 
 

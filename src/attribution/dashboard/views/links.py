@@ -73,21 +73,21 @@ def nodes() -> str:
     return NODES
 
 
-def node(name: str) -> str:
-    """One node's history."""
-    return f"{NODES}/{segment(name)}"
+def node(name: str, **keys: str | int | None) -> str:
+    """One node's history; `cluster` tells it from others of its name, `until` and `days` bound it."""
+    return with_query(f"{NODES}/{segment(name)}", **keys)
 
 
-def device(node: str, *names: str) -> str:
+def device(node: str, *names: str, **keys: str | int | None) -> str:
     """The history of a GPU, link or port: its node, then whatever names it there, such as its kind and its ids."""
-    return "/".join((DEVICES, segment(node), *map(segment, names)))
+    return with_query("/".join((DEVICES, segment(node), *map(segment, names))), **keys)
 
 
-def unit(node: str, name: str) -> str:
+def unit(node: str, name: str, **keys: str | int | None) -> str:
     """The history of a part of a node by the name that the store keeps it under, or of a unit that belongs to none."""
     if node:
-        return device(node, *name.split(" "))
-    return "/".join((DEVICES, NOWHERE, *map(segment, name.split(" "))))
+        return device(node, *name.split(" "), **keys)
+    return with_query("/".join((DEVICES, NOWHERE, *map(segment, name.split(" ")))), **keys)
 
 
 def hot_spots(**keys: str | int | None) -> str:

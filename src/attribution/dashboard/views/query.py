@@ -117,8 +117,8 @@ def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
         node_role=_one_of(NodeRole, "node_role", values, problems),
         cluster=values.get("cluster") or None,
         user=values.get("user") or None,
-        since=_time("since", values, now, problems),
-        until=_time("until", values, now, problems),
+        since=moment_of("since", values, now, problems),
+        until=moment_of("until", values, now, problems),
         search=values.get("q") or None,
     )
     if filters.since and filters.until and filters.until <= filters.since:
@@ -158,7 +158,7 @@ _SPAN = re.compile(r"([0-9]{1,4})([hd])")
 _TIME_REMEDY = "write a time such as 2026-05-04, 2026-05-04 03:00 or 2026-05-04T03:00Z, or a span such as 24h or 7d"
 
 
-def _time(key: str, values: Mapping[str, str], now: datetime, problems: list[ProblemItem]) -> datetime | None:
+def moment_of(key: str, values: Mapping[str, str], now: datetime, problems: list[ProblemItem]) -> datetime | None:
     """A moment in UTC. A date alone is its first moment; as `until` it takes in the whole day."""
     value = values.get(key, "")
     if not value:

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.diagnosis import Cause
-from attribution.contracts.vocabulary import DeviceKind
+from attribution.contracts.vocabulary import DeviceKind, SubDomain
 from attribution.dashboard.views import links
 from attribution.presentation import words
 from attribution.presentation.columns import clip
 from attribution.store.history import Seen, SeenWhat
+from attribution.store.queries import Listed, NodeRole
 from attribution.store.units import gpus_of, place_of, units
 
 SAME_DEVICE = "Same device"
@@ -53,20 +54,20 @@ def as_kept(cause: Cause, context: ExecutionContext) -> Cause:
 _GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
 
 
-def seen_rows(found: Sequence[Seen], cause: Cause, at: datetime) -> tuple[SeenRow, ...]:
-    """The rows of a cause; `at` is when its attempt ended."""
-    return tuple(_row(item, cause, at) for item in found)
+def seen_rows(found: Sequence[Seen], cause: Cause, of: Listed) -> tuple[SeenRow, ...]:
+    """The rows of a cause of an attempt."""
+    return tuple(_row(item, cause, of) for item in found)
 
 
-def _row(item: Seen, cause: Cause, at: datetime) -> SeenRow:
+def _row(item: Seen, cause: Cause, of: Listed) -> SeenRow:
     longest = max((days for days, _ in item.counts), default=0)
     never = not any(count for _, count in item.counts)
     told = [f"{count:,} in the {days} days before" for days, count in item.counts]
-    what, name, href = _about(item.what, cause, at, longest)
+    what, name, href = _about(item.what, cause, of, longest)
     return SeenRow(
         what=what,
         name=clip(name, 120),
-        counts=f"Not in the {longest} days before" if never else ", ".join(told),
+        counts=f"Not in the {longest} days before" if never else ", ".join(told) + _unsure(item, longest),
         never=never,
         href=href,
         last=tuple(
@@ -74,25 +75,41 @@ def _row(item: Seen, cause: Cause, at: datetime) -> SeenRow:
                 href=links.attempt(row.key),
                 attempt=clip(f"{row.workload_id}, attempt {row.attempt}", 120),
                 day=f"{row.at:%Y-%m-%d}",
-                cause=clip(row.cause_meaning or "", 120),
+                cause=clip(_said(item.what, row), 120),
             )
             for row in item.last
         ),
     )
 
 
-def _about(what: SeenWhat, cause: Cause, at: datetime, days: int) -> tuple[str, str, str]:
+def _unsure(item: Seen, longest: int) -> str:
+    """In how many it was only a candidate."""
+    if not item.unsure:
+        return ""
+    return f" ({item.unsure:,} of the {dict(item.counts)[longest]:,} only as one of several causes that fit)"
+
+
+def _said(what: SeenWhat, row: Listed) -> str:
+    """What an earlier attempt adds: its cause, unless that is the same; never a candidate as if it were the cause."""
+    if row.sub_domain == SubDomain.AMBIGUOUS:
+        return "one of several that fit"
+    return "" if what is SeenWhat.CAUSE else row.cause_meaning or ""
+
+
+def _about(what: SeenWhat, cause: Cause, of: Listed, days: int) -> tuple[str, str, str]:
     """What is the same, its name, and where all of it is listed."""
-    span = {"since": _moment(at - timedelta(days=days)), "until": _moment(at)}
+    span = {"since": _moment(of.at - timedelta(days=days)), "until": _moment(of.at)}
     node = cause.node or ""
     if what is SeenWhat.NODE:
-        return "Same node", node, links.attempts(node=node, node_role="affected", **span)
+        told = "Hardware or platform of the same node"
+        return told, node, links.attempts(node=node, node_role=NodeRole.BLAMED, cluster=of.cluster, **span)
     if what is SeenWhat.CAUSE:
         return "Same cause", words.sentence(words.symptom(cause.symptom)), links.attempts(cause=cause.symptom, **span)
     known = units(cause.device, cause.node)
     name = words.device(cause.device) if cause.device else ""
     place = place_of(cause.device, cause.node)
-    return SAME_DEVICE, name, links.unit(place, known[-1]) if known else links.node(node)
+    keys = {"cluster": of.cluster, "until": f"{of.at:%Y-%m-%d}"}
+    return SAME_DEVICE, name, links.unit(place, known[-1], **keys) if known else links.node(node, **keys)
 
 
 def _moment(at: datetime) -> str:

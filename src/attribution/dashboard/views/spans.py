@@ -1,13 +1,15 @@
-"""What a history is asked for: how many days back, and little else; checked as the address of a list is."""
+"""What a history is asked for: how many days up to when, of which cluster; checked as the address of a list is."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from attribution.contracts.errors import nearest
 from attribution.contracts.exchange import ProblemItem
 from attribution.dashboard.views import links
-from attribution.dashboard.views.query import LONGEST, BadQuery
+from attribution.dashboard.views.query import LONGEST, BadQuery, moment_of
 from attribution.presentation.columns import clip
+from attribution.store.histories import begin
 
 SPANS = (7, 30, 90)
 """Days that a page offers."""
@@ -24,12 +26,33 @@ class Choice:
     chosen: bool
 
 
+_EARLIEST = 1970
+
+
 @dataclass(frozen=True, slots=True)
 class SpanQuery:
-    """The days, today among them, and the other keys that a page knows, as they stand in its address."""
+    """The days, today or the day of `until` among them, and the keys that a page knows, as they stand in its address.
+
+    `until` is the first moment too late, and None if the days are the last ones.
+    """
 
     days: int
     values: Mapping[str, str]
+    until: datetime | None = None
+
+    def since(self, now: datetime) -> datetime:
+        """The first moment."""
+        return begin(self.until - timedelta(microseconds=1) if self.until else now, self.days)
+
+    @property
+    def told(self) -> str:
+        """The days in words, behind `in`."""
+        return f"the {self.days} days up to {self.values['until']}" if self.until else f"the last {self.days} days"
+
+    @property
+    def lead(self) -> str:
+        """What stands before the spans that can be chosen."""
+        return f"Up to {self.values['until']}" if self.until else "The last"
 
     def get(self, key: str) -> str:
         """The value of a key, empty if it was not given."""
@@ -42,11 +65,47 @@ class SpanQuery:
 
     def choices(self, path: str) -> tuple[Choice, ...]:
         """The spans that a page offers."""
-        return tuple(Choice(f"{span} days", self.address(path, days=span), span == self.days) for span in SPANS)
+        spans = tuple(Choice(f"{span} days", self.address(path, days=span), span == self.days) for span in SPANS)
+        return (*spans, Choice("up to now", self.address(path, until=""), False)) if self.until else spans
+
+    def kept(self, cluster: str) -> dict[str, str]:
+        """The keys by which the history of a unit of a cluster spans the same days."""
+        days = "" if self.days == DEFAULT_DAYS else str(self.days)
+        return {"days": days, "until": self.get("until"), "cluster": cluster}
+
+    def clusters(self, path: str, held: Sequence[str], chosen: str | None, whole: bool = False) -> tuple[Choice, ...]:
+        """The clusters that can be chosen, where there are several; with `whole` all of them too, as None."""
+        if len({*held, *([] if chosen is None else [chosen])}) < 2:
+            return ()
+        names = [None, *filter(None, held)] if whole else held
+        return tuple(
+            Choice(
+                "all" if name is None else clip(name, 60) or "none",
+                self.address(path, cluster=name or ""),
+                name == chosen,
+            )
+            for name in names
+        )
+
+
+def of_attempt(cluster: str | None, at: datetime, now: datetime) -> dict[str, str]:
+    """The keys by which a history has an attempt: its cluster, and its day unless the last days have it anyway."""
+    until = "" if at >= begin(now, DEFAULT_DAYS) else f"{at:%Y-%m-%d}"
+    return {"cluster": cluster or "", "until": until}
+
+
+def cluster_of(query: SpanQuery, held: Mapping[str, datetime]) -> str:
+    """The cluster that is asked for; else no cluster, if that has one of the name, else where it was seen last."""
+    if query.get("cluster") or not held or "" in held:
+        return query.get("cluster")
+    return max(held, key=lambda name: held[name])
 
 
 def read_span(
-    given: Iterable[tuple[str, str]], keys: Iterable[str] = (), words: Mapping[str, Iterable[str]] | None = None
+    given: Iterable[tuple[str, str]],
+    now: datetime,
+    keys: Iterable[str] = (),
+    words: Mapping[str, Iterable[str]] | None = None,
 ) -> SpanQuery:
     """Check the keys of an address: `days` and `keys`, of which some have only certain `words`. Raises BadQuery."""
     known, problems = ("days", *keys), list[ProblemItem]()
@@ -69,9 +128,12 @@ def read_span(
     days = values.get("days", str(DEFAULT_DAYS))
     if not (days.isascii() and days.isdecimal() and len(days) < 4 and 1 <= int(days) <= MOST_DAYS):
         problems.append(_item("days", "no-days", "is no number of days", f"write 1 to {MOST_DAYS}"))
+    until = moment_of("until", values, now, problems)
+    if until and until.year <= _EARLIEST:
+        problems.append(_item("until", "no-time", "lies before any attempt", f"write a time after {_EARLIEST}"))
     if problems:
         raise BadQuery(problems)
-    return SpanQuery(int(days), values)
+    return SpanQuery(int(days), values, until)
 
 
 def _item(key: str, code: str, message: str, remedy: str) -> ProblemItem:

@@ -20,9 +20,10 @@ _AT_ONCE = 1000
 
 def upgrade() -> None:
     """Make the tables, fill them from what is there, and order the indexes by time."""
-    _make()
-    _reorder()
     connection = op.get_bind()
+    _make()
+    _place(connection)
+    _reorder()
     _fill_nodes(connection)
     _fill_words(connection)
     _fill_units(connection)
@@ -48,8 +49,9 @@ def _make() -> None:
     op.create_table(
         "node_names",
         sa.Column("name", _TEXT, nullable=False),
+        sa.Column("cluster", _TEXT, nullable=False),
         sa.Column("folded", _TEXT, nullable=False),
-        sa.PrimaryKeyConstraint("name", name="node_names_key"),
+        sa.PrimaryKeyConstraint("name", "cluster", name="node_names_key"),
     )
     op.create_table(
         "result_units",
@@ -58,6 +60,7 @@ def _make() -> None:
         sa.Column("node", _TEXT, nullable=False),
         sa.Column("unit", _TEXT, nullable=False),
         sa.Column("tenant", _TEXT, nullable=False),
+        sa.Column("cluster", _TEXT, server_default="", nullable=False),
         sa.Column("at", _TIME, nullable=False),
         sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("part", sa.String(length=16), nullable=False),
@@ -73,11 +76,20 @@ def _make() -> None:
         sa.Column("facet", sa.String(length=16), nullable=False),
         sa.Column("value", _TEXT, nullable=False),
         sa.Column("tenant", _TEXT, nullable=False),
+        sa.Column("cluster", _TEXT, nullable=False),
         sa.Column("day", sa.Integer(), nullable=False),
         sa.Column("results", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("facet", "value", "tenant", "day", name="result_days_key"),
+        sa.PrimaryKeyConstraint("facet", "value", "tenant", "cluster", "day", name="result_days_key"),
         sqlite_with_rowid=False,
     )
+
+
+def _place(connection: sa.Connection) -> None:
+    """Nodes and causes know their cluster, so that nodes of one name are told apart."""
+    for table in ("result_nodes", "result_causes"):
+        op.add_column(table, sa.Column("cluster", _TEXT, server_default="", nullable=False))
+        of_result = f"SELECT cluster FROM results WHERE results.id = {table}.result_id"  # noqa: S608
+        connection.execute(sa.text(f"UPDATE {table} SET cluster = coalesce(({of_result}), '')"))  # noqa: S608
 
 
 def _reorder() -> None:
@@ -93,31 +105,31 @@ def _reorder() -> None:
     op.drop_index("result_causes_symptom", "result_causes")
     op.create_index("result_causes_symptom", "result_causes", ["symptom", "at", "result_id", "tenant"])
     op.drop_index("result_causes_node", "result_causes")
-    op.create_index("result_causes_node", "result_causes", ["node", "at", "result_id", "tenant", "symptom"])
+    op.create_index("result_causes_node", "result_causes", ["node", "at", "result_id", "tenant", "cluster", "symptom"])
     op.drop_index("result_nodes_history", "result_nodes")
     parts = ["allocated", "affected", "interesting", "excluded"]
-    op.create_index("result_nodes_history", "result_nodes", ["node", "at", "result_id", "tenant", *parts])
+    op.create_index("result_nodes_history", "result_nodes", ["node", "at", "result_id", "tenant", "cluster", *parts])
     affected: Any = {"sqlite_where": sa.text("affected = 1"), "postgresql_where": sa.text("affected")}
     op.create_index("result_nodes_affected", "result_nodes", ["result_id", "node"], **affected)
     op.create_index("result_words_word", "result_words", ["word_id", "result_id"])
-    units = ["node", "unit", "at", "result_id", "tenant", "part"]
+    units = ["node", "unit", "at", "result_id", "tenant", "cluster", "part"]
     op.create_index("result_units_history", "result_units", units)
-    blamed_by = ["at", "result_id", "tenant", "kind", "node", "unit"]
+    blamed_by = ["at", "result_id", "tenant", "cluster", "kind", "node", "unit"]
     blamed: Any = {"sqlite_where": sa.text("blamed = 1"), "postgresql_where": sa.text("blamed")}
     op.create_index("result_units_blamed", "result_units", blamed_by, **blamed)
 
 
 # --- nodes and words ------------------------------------------------------------------------------------------------
 
-_names = sa.table("node_names", sa.column("name", _TEXT), sa.column("folded", _TEXT))
+_names = sa.table("node_names", *(sa.column(name, _TEXT) for name in ("name", "cluster", "folded")))
 _words = sa.table("words", sa.column("id", _SERIAL), sa.column("word", _TEXT))
 _result_words = sa.table("result_words", sa.column("result_id", _SERIAL), sa.column("word_id", _SERIAL))
 _MOST_WORDS, _LONGEST_WORD = 200, 160
 
 
 def _fill_nodes(connection: sa.Connection) -> None:
-    names = connection.execute(sa.text("SELECT DISTINCT node FROM result_nodes")).scalars().all()
-    _insert(connection, _names, ({"name": name, "folded": name.lower()} for name in names))
+    found = connection.execute(sa.text("SELECT DISTINCT node, cluster FROM result_nodes")).all()
+    _insert(connection, _names, ({"name": row[0], "cluster": row[1], "folded": row[0].lower()} for row in found))
 
 
 def _fill_words(connection: sa.Connection) -> None:
@@ -151,7 +163,7 @@ def _words_of(search: str) -> list[str]:
 _units = sa.table(
     "result_units",
     *(sa.column(name, _SERIAL) for name in ("result_id", "position", "count")),
-    *(sa.column(name, _TEXT) for name in ("node", "unit", "tenant", "kind", "part", "symptom")),
+    *(sa.column(name, _TEXT) for name in ("node", "unit", "tenant", "cluster", "kind", "part", "symptom")),
     *(sa.column(name) for name in ("at", "first_at")),
     sa.column("blamed", sa.Boolean()),
 )
@@ -163,12 +175,13 @@ _BLAMED = (
 )
 _FOUND = """
 SELECT c.result_id, 0 AS kind, c.position, c.symptom, c.node, c.device_kind, c.device, c.sub_domain, c.confidence,
-       '' AS status, 1 AS count, c.caused_at AS first_at, r.tenant, r.at
+       '' AS status, 1 AS count, c.caused_at AS first_at, r.tenant,
+       coalesce(r.cluster, '') AS cluster, r.at
 FROM result_causes c JOIN results r ON r.id = c.result_id
 WHERE c.device IS NOT NULL AND c.result_id > :after AND c.result_id <= :last
 UNION ALL
 SELECT s.result_id, 1, s.position, s.symptom, s.node, s.device_kind, s.device, '', '', s.status, s.count,
-       s.first_at, r.tenant, r.at
+       s.first_at, r.tenant, coalesce(r.cluster, '') AS cluster, r.at
 FROM result_symptoms s JOIN results r ON r.id = s.result_id
 WHERE s.device IS NOT NULL AND s.result_id > :after AND s.result_id <= :last
 ORDER BY 1, 2, 3
@@ -206,6 +219,7 @@ def _unit_row(row: Any, unit: str, position: int) -> dict[str, Any]:
         "node": _node_of(row),
         "unit": unit,
         "tenant": row.tenant,
+        "cluster": row.cluster,
         "at": row.at,
         "kind": _kind_of(unit),
         "part": found if row.kind else "cause" if sure else "candidate",
@@ -257,9 +271,10 @@ def _fill_days(connection: sa.Connection) -> None:
     ]
     counted += [(name, f'"{name}"', "count(*)", "results", f'"{name}" IS NOT NULL') for name in _FACETS]
     for facet, value, number, table, where in counted:
-        grouped = f"GROUP BY tenant, {day}" if value == "''" else f"GROUP BY {value}, tenant, {day}"
-        rows = f"SELECT '{facet}', {value}, tenant, {day}, {number} FROM {table} WHERE {where} {grouped}"  # noqa: S608
-        connection.execute(sa.text(f"INSERT INTO result_days (facet, value, tenant, day, results) {rows}"))
+        # Grouped by places: PostgreSQL takes no constant, such as the empty value, by itself.
+        place = "SELECT '{}' AS facet, {} AS value, tenant, coalesce(cluster, '') AS cluster, {} AS day, {} FROM {}"
+        rows = f"{place.format(facet, value, day, number, table)} WHERE {where} GROUP BY 2, 3, 4, 5"
+        connection.execute(sa.text(f"INSERT INTO result_days (facet, value, tenant, cluster, day, results) {rows}"))
 
 
 # --- portions -------------------------------------------------------------------------------------------------------
