@@ -6,11 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from attribution.contracts.context import ExecutionContext, Gpu, Node
+from attribution.contracts.context import Gpu, Node
 from attribution.contracts.diagnosis import Device, Diagnosis
 from attribution.contracts.vocabulary import DeviceKind
 from attribution.dashboard.views.query import read
-from attribution.dashboard.views.seen import as_kept
 from attribution.store.database import Store, open_store
 from attribution.store.results import write_result
 
@@ -77,13 +76,15 @@ def test_the_counts_lead_to_a_list_of_what_they_count(month: Store) -> None:
         assert read([("since", listed["filters"]["since"])], NOW).filters.since is not None
 
 
-def test_a_gpu_that_a_log_calls_by_its_index_is_the_one_that_the_context_knows() -> None:
-    gpu = Device(kind=DeviceKind.GPU, ids={"index": "3"})
-    cause = builders.single().causes[0].model_copy(update={"device": gpu})
-    node = Node(name="node-02", gpus=(Gpu(index=3, pci="0000:1b:00"),))
-    kept = as_kept(cause, ExecutionContext(workload_id="w", nodes=(node,)))
-    assert kept.device is not None and kept.device.ids == {"pci": "0000:1b:00", "index": "3"}
-    assert as_kept(cause, ExecutionContext(workload_id="w")) == cause
+def test_a_gpu_that_a_log_calls_by_its_index_is_the_one_that_the_context_knows(month: Store) -> None:
+    by_index = Device(kind=DeviceKind.GPU, ids={"index": "3", "link": "8"})
+    causes = (builders.single().causes[0].model_copy(update={"device": by_index}),)
+    diagnosis = builders.single().model_copy(update={"causes": causes, "workload_id": "by-index"})
+    nodes = (Node(name="node-02", gpus=(Gpu(index=3, pci="0000:1b:00"),)),)
+    write_result(month, result_of(diagnosis, ended_at=NOW, nodes=nodes), NOW, None)
+    row = seen(month, "by-index").one("div", class_="seen").all("li")[1]
+    assert row.text.startswith("Same device, GPU 3 · link 8: 2 in the 7 days before, 3 in the 30 days before")
+    assert row.all("a")[0].attributes["href"].startswith("/devices/node-02/gpu/0000:1b:00/link/8?")
 
 
 def test_the_headline_leads_to_the_node_and_the_device(month: Store) -> None:

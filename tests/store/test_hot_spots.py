@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from attribution.contracts.context import Node
+from attribution.contracts.context import ExecutionContext, Gpu, Nic, Node
 from attribution.contracts.diagnosis import DemotedBy, Device, Symptom
 from attribution.contracts.vocabulary import Confidence, DeviceKind, Role, SubDomain, SymptomStatus
 from attribution.store.database import Store
@@ -25,7 +25,7 @@ from attribution.store.queries import ALL_TENANTS, NodeRole, Order, PageRequest,
 from attribution.store.results import write_result
 from attribution.store.selection import reading
 from attribution.store.survey import survey
-from attribution.store.units import UnitKind, kind_of, units
+from attribution.store.units import UnitKind, kind_of, pcis_of, units
 
 from tests.store.results import NOW, cause, result
 
@@ -238,11 +238,18 @@ def test_the_last_failure_of_a_node_is_the_last_that_counts(store: Store) -> Non
         ("gpu", {"index": "7"}, ("gpu 7",)),
         ("nvlink", {"link": "8"}, ("nvlink link 8",)),
         ("nic", {"name": "mlx5_0", "port": "1"}, ("nic mlx5_0", "nic mlx5_0 port 1")),
+        ("nic", {"name": "mlx5_2", "port": "1"}, ("nic 0000:5c:00", "nic 0000:5c:00 port 1")),
+        ("nic", {"name": "ens3"}, ("nic 0000:5c:00",)),
+        ("nic", {"pci": "0000:5c:00"}, ("nic 0000:5c:00",)),
+        ("nic", {"name": "mlx5_5"}, ("nic mlx5_5",)),
         ("switch_port", {"name": "leaf-3", "port": "12"}, ("switch leaf-3", "switch leaf-3 port 12")),
         ("gpu", {}, ()),
     ],
 )
 def test_a_unit_has_one_name(kind: str, ids: dict[str, str], names: tuple[str, ...]) -> None:
-    gpus = {("node-01", "uuid", "GPU-1"): "0000:3b:00"}
-    assert units(Device(kind=DeviceKind(kind), ids=ids), "node-01", gpus) == names
+    cards = [("mlx5_2", "ens3", "0000:5c:00.0"), ("mlx5_4", None, "0000:5d:00.0"), ("mlx5_5", None, "0000:5d:00.1")]
+    nics = tuple(Nic(name=name, netdev=netdev, pci=pci) for name, netdev, pci in cards)
+    node = Node(name="node-01", gpus=(Gpu(index=0, uuid="GPU-1", pci="0000:3b:00"),), nics=(*nics, Nic(name="mlx5_9")))
+    pcis = pcis_of(ExecutionContext(workload_id="job-1", nodes=(node,)))
+    assert units(Device(kind=DeviceKind(kind), ids=ids), "node-01", pcis) == names
     assert all(kind_of(name) is not UnitKind.NODE for name in names)

@@ -15,7 +15,7 @@ from attribution.store.identity import Tenant, owned_by
 from attribution.store.queries import LISTED, Listed, listed
 from attribution.store.schema import result_causes, result_units, results
 from attribution.store.selection import blamed
-from attribution.store.units import place_of, units
+from attribution.store.units import Pcis, place_of, units
 
 
 class SeenWhat(StrEnum):
@@ -48,12 +48,14 @@ def seen_before(
     cause: str | None,
     at: datetime,
     cluster: str | None = None,
+    pcis: Pcis | None = None,
     days: Sequence[int] = (7, 30),
     shown: int = 3,
 ) -> tuple[Seen, ...]:
     """One Seen each for `node`, `device` (of that node, or of none) and `cause` (a symptom), as far as they are given.
 
-    A node or device is that of `cluster`; another cluster's of the same name is another. Counted are attempts that
+    A node or device is that of `cluster`; another cluster's of the same name is another. `pcis` tells which device is
+    meant, as its attempt's context does. Counted are attempts that
     ended before `at` (the time of the row of the attempt in question, `get_row(…).at`), so never itself. What was set
     aside does not count. Against a node count roots that are sure and lie in its hardware or the platform, as for hot
     spots; against a device those that are sure.
@@ -62,7 +64,7 @@ def seen_before(
     asked: list[tuple[SeenWhat, Table, list[ColumnElement[bool]]]] = []
     if node is not None:
         asked.append((SeenWhat.NODE, result_causes, [c.node == node, c.cluster == (cluster or ""), *blamed(c)]))
-    if named := units(device, node):
+    if named := units(device, node, pcis):
         where = [u.node == place_of(device, node), u.unit == named[-1], u.cluster == (cluster or "")]
         where.append(u.part == "cause")
         asked.append((SeenWhat.DEVICE, result_units, where))

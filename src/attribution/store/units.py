@@ -1,5 +1,6 @@
 """A part of a node has one name, however a log called it, so that its history can be asked for."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
@@ -24,13 +25,34 @@ _WORDS: Mapping[DeviceKind, str] = {
 }
 _OWN = ("pci", "uuid", "name", "serial", "index")
 _PARTS = ("link", "port")
+_KNOWN_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "gpu": (("uuid", "uuid"), ("serial", "serial"), ("index", "index")),
+    "nic": (("name", "nic"),),
+}
+"""The ids by which the context knows the PCI address of a device, and how they stand in Pcis."""
 
-Gpus = Mapping[tuple[str | None, str, str], str]
-"""The PCI address of a GPU by its node, a kind of id (`uuid`, `index`, `serial`) and that id."""
+Pcis = Mapping[tuple[str | None, str, str], str]
+"""The PCI address of a GPU or a NIC by its node, a kind of id (`uuid`, `index`, `serial`; `nic`) and that id."""
 
 
-def gpus_of(context: ExecutionContext) -> Gpus:
-    """What the context tells of its GPUs."""
+def pcis_of(context: ExecutionContext) -> Pcis:
+    """What the context tells of its GPUs and NICs."""
+    return {**_gpus(context), **_nics(context)}
+
+
+def _nics(context: ExecutionContext) -> dict[tuple[str | None, str, str], str]:
+    """A NIC by what logs call it. Of a card with several functions, each is a NIC of its own and keeps its name."""
+    found: dict[tuple[str | None, str, str], str] = {}
+    for node in context.nodes:
+        cards = {nic: nic.pci.partition(".")[0] for nic in node.nics if nic.pci is not None}
+        held = Counter(cards.values())
+        for nic, pci in cards.items():
+            if held[pci] == 1:
+                found |= {(node.name, "nic", name): pci for name in (nic.name, nic.netdev) if name}
+    return found
+
+
+def _gpus(context: ExecutionContext) -> dict[tuple[str | None, str, str], str]:
     return {
         (node.name, kind, str(value)): gpu.pci
         for node in context.nodes
@@ -41,20 +63,18 @@ def gpus_of(context: ExecutionContext) -> Gpus:
     }
 
 
-def units(device: Device | None, node: str | None = None, gpus: Gpus | None = None) -> tuple[str, ...]:
+def units(device: Device | None, node: str | None = None, pcis: Pcis | None = None) -> tuple[str, ...]:
     """The names of a device from the whole to its part: `gpu 0000:1b:00`, `gpu 0000:1b:00 link 8`; none without ids.
 
-    A GPU that is known by another id is named by its PCI address where `gpus` tells it.
+    A GPU or NIC that is known by another id is named by its PCI address where `pcis` tells it.
     """
     if device is None:
         return ()
     word, ids = _WORDS[device.kind], device.ids
     own = next((ids[name] for name in _OWN if ids.get(name)), None)
-    if word == "gpu" and "pci" not in ids:
-        known = (
-            pci for kind in ("uuid", "serial", "index") if (pci := (gpus or {}).get((node, kind, ids.get(kind, ""))))
-        )
-        own = next(known, own)
+    if pcis and "pci" not in ids:
+        names = _KNOWN_BY.get(word, ())
+        own = next((pci for name, key in names if (pci := pcis.get((node, key, ids.get(name, ""))))), own)
     whole = f"{word} {own}" if own else word
     parts = [f"{name} {ids[name]}" for name in _PARTS if ids.get(name)]
     if not parts:
@@ -102,10 +122,10 @@ def unit_rows(result: AttributionBlueprintResult) -> list[dict[str, Any]]:
 
 
 def _found(result: AttributionBlueprintResult) -> Iterator[dict[str, Any]]:
-    gpus = gpus_of(result.context)
+    pcis = pcis_of(result.context)
     for cause in result.diagnosis.causes:
         sure = cause.confidence is not Confidence.ONE_OF_SEVERAL
-        for unit in units(cause.device, cause.node, gpus):
+        for unit in units(cause.device, cause.node, pcis):
             yield {
                 "node": place_of(cause.device, cause.node),
                 "unit": unit,
@@ -117,7 +137,7 @@ def _found(result: AttributionBlueprintResult) -> Iterator[dict[str, Any]]:
                 "first_at": cause.at,
             }
     for symptom in result.diagnosis.symptoms:
-        for unit in units(symptom.device, symptom.node, gpus):
+        for unit in units(symptom.device, symptom.node, pcis):
             yield {
                 "node": place_of(symptom.device, symptom.node),
                 "unit": unit,

@@ -12,12 +12,13 @@ from attribution.dashboard.pages.results import result_of
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links
 from attribution.dashboard.views.diagnosis import diagnosis_view, lead_causes
-from attribution.dashboard.views.seen import SAME_DEVICE, SeenRow, as_kept, seen_rows
+from attribution.dashboard.views.seen import SAME_DEVICE, SeenRow, seen_rows
 from attribution.presentation import delivery
 from attribution.presentation import markdown as as_markdown
 from attribution.presentation.answer import Answer
 from attribution.store.history import seen_before
 from attribution.store.queries import get_row
+from attribution.store.units import pcis_of
 
 
 def html(request: Request) -> Response:
@@ -69,9 +70,12 @@ def _seen(request: Request, result: AttributionBlueprintResult) -> tuple[SeenRow
     if row is None:
         return ()
     told: dict[tuple[str, str], SeenRow] = {}
-    for cause in (as_kept(cause, result.context) for cause in causes):
-        found = seen_before(store, tenant, cause.node, cause.device, cause.symptom, row.at, row.cluster)
-        for item in seen_rows(found, cause, row):
+    pcis = pcis_of(result.context)
+    for cause in causes:
+        found = seen_before(
+            store, tenant, cause.node, cause.device, cause.symptom, row.at, cluster=row.cluster, pcis=pcis
+        )
+        for item in seen_rows(found, cause, row, pcis):
             told.setdefault((item.what, item.name if item.what != SAME_DEVICE else item.href), item)
     return tuple(told.values())
 

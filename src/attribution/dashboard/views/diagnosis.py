@@ -23,7 +23,7 @@ from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
 from attribution.presentation.facts import facts, gaps, out_of_time
 from attribution.presentation.facts import steps as next_steps
-from attribution.store.units import Gpus, gpus_of, place_of, units
+from attribution.store.units import Pcis, pcis_of, place_of, units
 
 SHOWN_CONTEXT_NODES = 16
 """Nodes of the allocation that the page names."""
@@ -126,7 +126,7 @@ def diagnosis_view(
     told = {fact.label: fact.texts for fact in facts(answer, everything=True)}
     drawn = timeline(result, href)
     shown, more_strips = strips(result, drawn.scale, href) if drawn else ((), 0)
-    places = _places(answer, gpus_of(result.context), _history(result.context, now))
+    places = _places(answer, pcis_of(result.context), _history(result.context, now))
     not_seen = gaps(answer)
     blocks = len(answer.blocks(everything=True))
     return DiagnosisView(
@@ -197,23 +197,23 @@ def _history(context: ExecutionContext, now: datetime | None) -> dict[str, str]:
     return of_attempt(context.cluster, at, now or at) if at else {"cluster": context.cluster or ""}
 
 
-def _places(answer: Answer, gpus: Gpus, keys: Mapping[str, str]) -> list[tuple[Part, ...]]:
+def _places(answer: Answer, pcis: Pcis, keys: Mapping[str, str]) -> list[tuple[Part, ...]]:
     """The places of the causes in parts that can be copied; of many, their nodes."""
     if answer.diagnosis.sub_domain is SubDomain.NONE:
         return []
     if answer.diagnosis.sub_domain is SubDomain.AMBIGUOUS or len(answer.causes) == 1:
         return list(
-            dict.fromkeys(place for cause in answer.causes if (place := tuple(_parts(answer, cause, gpus, keys))))
+            dict.fromkeys(place for cause in answer.causes if (place := tuple(_parts(answer, cause, pcis, keys))))
         )
     names = words.natural(cause.node for cause in answer.causes if cause.node)
     return [(_node(answer, name, keys),) for name in names]
 
 
-def _parts(answer: Answer, cause: Cause, gpus: Gpus, keys: Mapping[str, str]) -> Iterator[Part]:
+def _parts(answer: Answer, cause: Cause, pcis: Pcis, keys: Mapping[str, str]) -> Iterator[Part]:
     if cause.node:
         yield _node(answer, cause.node, keys)
     if cause.device:
-        known = units(cause.device, cause.node, gpus)
+        known = units(cause.device, cause.node, pcis)
         pieces = words.device(cause.device).split(" · ")
         for place, piece in enumerate(pieces):
             lead, _, name = piece.strip().rpartition(" ")

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from attribution.contracts.context import ExecutionContext
 from attribution.contracts.diagnosis import Cause
-from attribution.contracts.vocabulary import DeviceKind, SubDomain
+from attribution.contracts.vocabulary import SubDomain
 from attribution.dashboard.views import links
 from attribution.presentation import words
 from attribution.presentation.columns import clip
 from attribution.store.history import Seen, SeenWhat
 from attribution.store.queries import Listed, NodeRole
-from attribution.store.units import gpus_of, place_of, units
+from attribution.store.units import Pcis, place_of, units
 
 SAME_DEVICE = "Same device"
 
@@ -39,31 +38,16 @@ class SeenRow:
     last: tuple[Earlier, ...]
 
 
-def as_kept(cause: Cause, context: ExecutionContext) -> Cause:
-    """The cause with the PCI address of its GPU where the context tells it: by that, the store keeps GPUs."""
-    device, gpus = cause.device, gpus_of(context)
-    if device is None or "pci" in device.ids or device.kind not in _GPUS:
-        return cause
-    found = (gpus.get((cause.node, name, device.ids.get(name, ""))) for name in ("uuid", "serial", "index"))
-    pci = next((address for address in found if address), None)
-    if pci is None:
-        return cause
-    return cause.model_copy(update={"device": device.model_copy(update={"ids": {"pci": pci, **device.ids}})})
-
-
-_GPUS = frozenset({DeviceKind.GPU, DeviceKind.NVLINK})
-
-
-def seen_rows(found: Sequence[Seen], cause: Cause, of: Listed) -> tuple[SeenRow, ...]:
+def seen_rows(found: Sequence[Seen], cause: Cause, of: Listed, pcis: Pcis) -> tuple[SeenRow, ...]:
     """The rows of a cause of an attempt."""
-    return tuple(_row(item, cause, of) for item in found)
+    return tuple(_row(item, cause, of, pcis) for item in found)
 
 
-def _row(item: Seen, cause: Cause, of: Listed) -> SeenRow:
+def _row(item: Seen, cause: Cause, of: Listed, pcis: Pcis) -> SeenRow:
     longest = max((days for days, _ in item.counts), default=0)
     never = not any(count for _, count in item.counts)
     told = [f"{count:,} in the {days} days before" for days, count in item.counts]
-    what, name, href = _about(item.what, cause, of, longest)
+    what, name, href = _about(item.what, cause, of, pcis, longest)
     return SeenRow(
         what=what,
         name=clip(name, 120),
@@ -96,7 +80,7 @@ def _said(what: SeenWhat, row: Listed) -> str:
     return "" if what is SeenWhat.CAUSE else row.cause_meaning or ""
 
 
-def _about(what: SeenWhat, cause: Cause, of: Listed, days: int) -> tuple[str, str, str]:
+def _about(what: SeenWhat, cause: Cause, of: Listed, pcis: Pcis, days: int) -> tuple[str, str, str]:
     """What is the same, its name, and where all of it is listed."""
     span = {"since": _moment(of.at - timedelta(days=days)), "until": _moment(of.at)}
     node = cause.node or ""
@@ -105,7 +89,7 @@ def _about(what: SeenWhat, cause: Cause, of: Listed, days: int) -> tuple[str, st
         return told, node, links.attempts(node=node, node_role=NodeRole.BLAMED, cluster=of.cluster, **span)
     if what is SeenWhat.CAUSE:
         return "Same cause", words.sentence(words.symptom(cause.symptom)), links.attempts(cause=cause.symptom, **span)
-    known = units(cause.device, cause.node)
+    known = units(cause.device, cause.node, pcis)
     name = words.device(cause.device) if cause.device else ""
     place = place_of(cause.device, cause.node)
     keys = {"cluster": of.cluster, "until": f"{of.at:%Y-%m-%d}"}
