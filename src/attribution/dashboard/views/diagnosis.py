@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.diagnosis import Cause
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Confidence, SubDomain
-from attribution.dashboard.views import links, states, tables
+from attribution.dashboard.views import links, moments, states, tables
 from attribution.dashboard.views.decision import Branch, decision_tree
 from attribution.dashboard.views.evidence import SHOWN_BLOCKS, FindingView, findings
 from attribution.dashboard.views.seen import SeenRow
@@ -277,7 +277,7 @@ def _about(context: ExecutionContext) -> Iterator[str]:
 
 def stamp(at: datetime) -> str:
     """A time of the scheduler, to the second: `2026-05-04 03:07:41Z`."""
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds") + "Z"
+    return f"{moments.second(at)}Z"
 
 
 # --- identity -----------------------------------------------------------------------------------------------------
