@@ -14,7 +14,7 @@ from attribution.contracts.diagnosis import Device
 from attribution.contracts.vocabulary import DeviceKind, SubDomain
 from attribution.dashboard.access import Access
 from attribution.dashboard.views import links
-from attribution.dashboard.views.hot_spots import surprise
+from attribution.dashboard.views.hot_spots import hot_spots_view, surprise
 from attribution.dashboard.views.query import BadQuery
 from attribution.dashboard.views.spans import read_span
 from attribution.dashboard.views.strip import strip
@@ -22,7 +22,9 @@ from attribution.dashboard.views.summary import percent
 from attribution.store import survey as counting
 from attribution.store.database import Store, open_store
 from attribution.store.histories import DayLine
+from attribution.store.hot_spots import Fleet, HotSpot, HotSpots
 from attribution.store.results import write_result
+from attribution.store.units import UnitKind
 
 from tests.dashboard.conftest import NOW, client
 from tests.dashboard.markup import Element, promises
@@ -100,6 +102,15 @@ def test_attempts_are_grouped_by_cause_and_by_node(pages: httpx.Client) -> None:
     by_node = see(pages, "/attempts?group=node").one("tbody").all("tr")
     assert [row.one("th").all("a")[0].text for row in by_node][:1] == ["node-04"]
     assert by_node[0].one("th").all("a")[1].attributes["href"] == "/nodes/node-04"
+    grouped = see(pages, "/attempts?group=node&limit=1")
+    assert [cell.text for cell in grouped.one("thead").all("th")][1] == "Root here"
+    assert "Not shown: 2 rarer nodes; narrow the list to see them." in grouped.text
+    assert "An attempt with several causes" not in grouped.text
+    ways = [a.attributes["href"] for a in see(pages, "/attempts?sort=oldest").one("nav", class_="ways").all("a")]
+    assert all(pages.get(way).status_code == 200 for way in ways)
+    for role, count in (("", ""), ("&node_role=affected", "6")):
+        chosen = see(pages, f"/attempts?node=node-04{role}").one("section", **{"aria-labelledby": "facet-node"})
+        assert chosen.one("a", **{"aria-current": "true"}).one("span", class_="number").text == count
     assert "No attempt matches" in see(pages, "/attempts?group=node&q=nothing").one("p", class_="empty").text
 
 
@@ -119,7 +130,7 @@ def test_the_oldest_may_come_first(pages: httpx.Client) -> None:
 
 
 def test_the_form_sends_each_key_once(pages: httpx.Client) -> None:
-    address = "/attempts?q=node&node=node-04&node_role=affected&user=ana&since=30d&cluster=c&group=cause&sort=oldest"
+    address = "/attempts?q=node&node=node-04&node_role=affected&user=ana&since=30d&cluster=c&sort=oldest"
     form = see(pages, address).one("form")
     fields = [(field.attributes["name"], field.attributes.get("value", "")) for field in form.all("input")]
     assert len({name for name, _ in fields}) == len(fields)
@@ -145,7 +156,8 @@ def test_what_is_bounded_is_said(pages: httpx.Client, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("address", "told"),
     [
-        ("/attempts?group=user", "`group` cannot be `user`"),
+        ("/attempts?group=user", "`group` cannot be `user`: it is one of cause, node"),
+        ("/attempts?group=node&sort=oldest", "`sort` is given with `group`"),
         ("/attempts?sort=bigest", "`sort` cannot be `bigest`"),
         ("/attempts?q=1+2+3+4+5+6+7+8+9", "`q` has more than 8 words: leave some out"),
         ("/attempts?group=cause&after=x", "`after` is given with `group`"),
@@ -196,6 +208,7 @@ def test_the_history_of_a_node(pages: httpx.Client) -> None:
     assert len(page.one("section", **{"aria-labelledby": "attempts"}).all("tr")) == 23
     causes = pages.get("/nodes/node-04.json?part=cause").json()["attempts"]
     assert {row["cause"] for row in causes} == {"NVLINK_ERROR"} and len(causes) == 6
+    assert "possible causes that were set aside" in page.text and "Possible causes set aside" in page.text
     drawing = page.one("svg", class_="days-strip")
     assert drawing.attributes["role"] == "img" and "6 with a root here" in drawing.attributes["aria-label"]
     assert len(drawing.all("title")) == sum(1 for day in answer["days"] for n in ("attempts", "causes") if day[n])
@@ -252,7 +265,7 @@ def test_a_node_of_each_cluster_has_its_own_history(several: httpx.Client) -> No
     page = see(several, key)
     node, part = [a.attributes["href"] for a in page.one("p", class_="where").all("a")][:2]
     assert node == "/nodes/node-04?cluster=beta&until=2026-02-13"
-    assert "Not in the 30 days before: same node" in page.one("div", class_="seen").text
+    assert "hardware or platform of the same node (node-04)" in page.one("div", class_="seen").text
     for address, text in ((node, "in cluster beta"), (part, "in cluster beta"), ("/nodes/node-04", "in no cluster")):
         found = see(several, address)
         assert found.one("h1").text.endswith(text)
@@ -338,6 +351,14 @@ def test_what_fails_more_often_than_the_fleet_is_told_with_how_likely_it_is(page
     )
     assert pages.get("/hot-spots.json?days=1").json()["units"] == []
     assert see(pages, "/hot-spots?days=1").one("h1").text == "No hot spot"
+
+
+def test_what_does_not_stand_out_is_counted_as_it_is_shown() -> None:
+    fleet = Fleet(NOW, 99, 99, 99, {UnitKind.NODE: 99}, {UnitKind.NODE: 99})
+    row = HotSpot(UnitKind.NODE, "", "node-01", "", 3, 9, 3.0, 0.9, stands_out=False)
+    for count, told in ((1, "1"), (15, "15"), (16, "the 15 least likely of 16")):
+        (kind,) = hot_spots_view(read_span([], NOW), HotSpots(fleet, (row,) * count), ("",), NOW).kinds
+        assert (kind.others_word, len(kind.others)) == (told, min(count, 15))
 
 
 def test_a_tenant_sees_its_own_only(fleet: Store) -> None:

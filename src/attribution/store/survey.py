@@ -269,9 +269,10 @@ def _rolled(
 
 def _edge(asking: Reading, filters: ResultFilters, names: Sequence[str]) -> dict[str, Counter[str]]:
     if list(names) == [days.ALL] or filters.by_value():
+        (name,) = names  # by a value one counts only what has it
         rows = asking.newest(filters, _EVERY).subquery()
         number = asking.connection.execute(select(func.count()).select_from(rows)).scalar_one()
-        return {names[0]: Counter({"": number})}
+        return {name: Counter({"": number})}
     return {name: found.numbers for name, found in _among_newest(asking, filters, names, None, _EVERY).items()}
 
 

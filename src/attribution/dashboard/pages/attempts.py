@@ -10,14 +10,15 @@ from starlette.routing import Route
 
 from attribution.contracts.errors import ConfigurationError
 from attribution.contracts.exchange import ProblemItem
+from attribution.contracts.vocabulary import TerminalState
 from attribution.dashboard.access import reader_of
-from attribution.dashboard.rendering import page
+from attribution.dashboard.rendering import page as rendered
 from attribution.dashboard.views import links, summary
 from attribution.dashboard.views.attempts import FACETS, PATH, SHOWN_VALUES, Found, attempts_view
 from attribution.dashboard.views.query import Asked, BadQuery, read
 from attribution.dashboard.views.timed import plain
 from attribution.store.faults import StoreUnavailable
-from attribution.store.queries import Page, ResultFilters, list_in
+from attribution.store.queries import Order, Page, PageRequest, ResultFilters, list_in
 from attribution.store.selection import Reading, reading
 from attribution.store.survey import Survey, groups_in, survey_in
 
@@ -27,7 +28,7 @@ _SPANS = {"24h": timedelta(hours=24), "7d": timedelta(days=7)}
 def html(request: Request) -> Response:
     """The page."""
     asked, found, now = _find(request)
-    return HTMLResponse(page("attempts.html", view=attempts_view(asked.query, found, now)))
+    return HTMLResponse(rendered("attempts.html", view=attempts_view(asked.query, found, now)))
 
 
 def json(request: Request) -> Response:
@@ -63,21 +64,21 @@ def _find(request: Request) -> tuple[Asked, Found, datetime]:
     asked = read(request.query_params.multi_items(), now)
     with reading(store, tenant) as asking:
         found = Found(
-            page=None if asked.group else listed_in(asking, asked),
+            page=None if asked.group else listed_in(asking, asked.filters, asked.page, asked.order),
             groups=groups_in(asking, asked.group, asked.filters, asked.page.size) if asked.group else None,
             survey=survey_in(asking, asked.filters, FACETS, SHOWN_VALUES),
             spans={
-                span: survey_in(asking, ResultFilters(since=now - length), summary.FACETS, SHOWN_VALUES)
+                span: survey_in(asking, ResultFilters(since=now - length), summary.FACETS, len(TerminalState))
                 for span, length in _SPANS.items()
             },
         )
     return asked, found, now
 
 
-def listed_in(asking: Reading, asked: Asked) -> Page:
+def listed_in(asking: Reading, filters: ResultFilters, page: PageRequest, order: Order = Order.NEWEST) -> Page:
     """A page of the list; a cursor that leads nowhere is the reader's mistake."""
     try:
-        return list_in(asking, asked.filters, asked.order, asked.page)
+        return list_in(asking, filters, order, page)
     except StoreUnavailable:
         raise
     except ConfigurationError:  # the cursor

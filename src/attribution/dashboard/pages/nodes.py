@@ -12,7 +12,6 @@ from attribution.dashboard.pages.attempts import listed_in
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links
 from attribution.dashboard.views.histories import ROLES, PartOf, node_view, nodes_view
-from attribution.dashboard.views.query import Asked, Query
 from attribution.dashboard.views.spans import SpanQuery, cluster_of, read_span
 from attribution.dashboard.views.timed import plain
 from attribution.store.histories import (
@@ -87,8 +86,7 @@ def _node(request: Request) -> tuple[PartOf, SpanQuery, NodeHistory, Page]:
         filters = ResultFilters(
             node=name, node_role=role, node_cluster=span.cluster, since=span.since, until=span.until
         )
-        asked = Asked(Query(), filters, PageRequest(_ROWS, query.get("after") or None))
-        return part, query, found, listed_in(asking, asked)
+        return part, query, found, listed_in(asking, filters, PageRequest(_ROWS, query.get("after") or None))
 
 
 ROUTES = (

@@ -112,12 +112,13 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class GroupsView:
-    """Attempts by cause or by node."""
+    """Attempts by cause or by node. `number` is what is counted, `last` whose time is told."""
 
     label: str
+    number: str
+    last: str
     rows: tuple[GroupRow, ...]
-    bound: str
-    more: str
+    told: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,9 @@ def count_words(found: Survey) -> str:
 
 def _ways(query: Query) -> Iterator[Choice]:
     for group, word in (("", "One by one"), (GroupBy.CAUSE.value, "By cause"), (GroupBy.NODE.value, "By node")):
-        yield Choice(word, query.with_(group=group).address(PATH), query.group == group)
+        yield Choice(
+            word, query.with_(group=group, sort="" if group else query.sort).address(PATH), query.group == group
+        )
 
 
 def _orders(query: Query) -> Iterator[Choice]:
@@ -284,6 +287,16 @@ def age(at: datetime, now: datetime) -> str:
 # --- groups -------------------------------------------------------------------------------------------------------
 
 
+_NUMBERS: Mapping[str, tuple[str, str]] = {
+    "cause": ("Attempts", "Last seen"),
+    "node": ("Root here", "Last root"),
+}
+_SEVERAL: Mapping[str, str] = {
+    "cause": "An attempt with several causes counts for each of them.",
+    "node": "Counted are attempts with a root on the node; one with roots on several nodes counts for each of them.",
+}
+
+
 def _groups(query: Query, found: Groups, survey: Survey, now: datetime) -> GroupsView:
     name = query.group
     whole = found.of or survey.total
@@ -307,12 +320,18 @@ def _groups(query: Query, found: Groups, survey: Survey, now: datetime) -> Group
             )
         )
     left = found.values - len(found.rows)
-    more = f"and {words.counted(left, 'rarer ' + LABELS[name].lower())}; narrow the list to see them" if left else ""
-    bound = f"Counted {_bound(found.of)}." if found.of else ""
-    return GroupsView(LABELS[name], tuple(rows), bound, more)
+    rarer = words.counted(left, f"rarer {LABELS[name].lower()}")
+    told = [f"Counted {_bound(found.of)}."] if found.of else []
+    told.append(_SEVERAL[name])
+    told += [f"Not shown: {rarer}; narrow the list to see them."] if left else []
+    number, last = _NUMBERS[name]
+    return GroupsView(LABELS[name], number, last, tuple(rows), " ".join(told))
 
 
 # --- facets -------------------------------------------------------------------------------------------------------
+
+
+_FACET_LABELS = {"node": "Root on node"}
 
 
 def _facet(query: Query, name: str, found: Facet | None) -> FacetView | None:
@@ -321,10 +340,14 @@ def _facet(query: Query, name: str, found: Facet | None) -> FacetView | None:
         return None
     chosen = getattr(query, name)
     listed = [(item.value, f"{item.results:,}") for item in found.values]
+    if name == "node" and query.node_role != NodeRole.AFFECTED:
+        listed = [(value, "" if value == chosen else count) for value, count in listed]  # it is chosen in any role
     if chosen and chosen not in {value for value, _ in listed}:
         listed.insert(0, (chosen, ""))
     values = tuple(_value(query, name, value, count, value == chosen) for value, count in listed)
-    return FacetView(name, LABELS[name], values, found.more, _bound(found.of)) if values else None
+    return (
+        FacetView(name, _FACET_LABELS.get(name, LABELS[name]), values, found.more, _bound(found.of)) if values else None
+    )
 
 
 def _bound(of: int | None) -> str:

@@ -17,7 +17,7 @@ from attribution.store.queries import NodeRole, Page
 ROLES: Mapping[str, tuple[NodeRole | None, str]] = {
     "": (None, "all"),
     "cause": (NodeRole.AFFECTED, "a root lay here"),
-    "aside": (NodeRole.INTERESTING, "findings set aside"),
+    "aside": (NodeRole.INTERESTING, "possible causes set aside"),
     "excluded": (NodeRole.EXCLUDED, "excluded"),
     "allocated": (NodeRole.ALLOCATED, "took part"),
 }
@@ -256,7 +256,7 @@ def node_view(part_of: PartOf, query: SpanQuery, found: NodeHistory, page: Page,
         spans=query.choices(path),
         clusters=ways,
         figures=tuple(figures),
-        strip=strip(found.days, found.since, query.days),
+        strip=strip(found.days, found.since, query.days, aside="possible causes"),
         findings=_findings(found.findings, now),
         units=tuple(_unit(line, query.kept(part_of.cluster), now) for line in found.units[:SHOWN]),
         bound="Findings are those of its newest 1,000 attempts." if attempts > 1000 else "",

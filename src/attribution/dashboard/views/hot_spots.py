@@ -58,6 +58,7 @@ class KindView:
     fleet: str
     hot: tuple[SpotRow, ...]
     others: tuple[SpotRow, ...]
+    others_word: str
     cut: str
 
 
@@ -120,11 +121,12 @@ def _kind(kind: UnitKind, found: HotSpots, show: _Show) -> KindView:
     label, noun = NAMES[kind]
     rows = [row for row in found.rows if row.kind is kind]
     hot = tuple(_spot(row, show) for row in rows if row.stands_out)
-    rest = [row for row in rows if not row.stands_out][:SHOWN_OTHERS]
-    others = tuple(_spot(row, show) for row in rest)
+    rest = [row for row in rows if not row.stands_out]
+    others = tuple(_spot(row, show) for row in rest[:SHOWN_OTHERS])
+    shown = f"the {len(others)} least likely of {len(rest)}" if len(rest) > len(others) else f"{len(others)}"
     most = NODES_LOOKED_AT if kind is UnitKind.NODE else LOOKED_AT
     cut = f"Compared are the {most} with the most failures." if len(rows) >= most else ""
-    return KindView(kind.value, label, _fleet_words(kind, noun, found.fleet), hot, others, cut)
+    return KindView(kind.value, label, _fleet_words(kind, noun, found.fleet), hot, others, shown, cut)
 
 
 def _fleet_words(kind: UnitKind, noun: str, fleet: Fleet) -> str:

@@ -20,6 +20,9 @@ LONGEST = 200
 MAX_WORDS = 8
 """Words that one search may have."""
 
+FEW_VALUES = 5
+"""So few values of a key are named all; of more, the one that is most like what was written."""
+
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 """Attempts of one page."""
 
@@ -130,6 +133,8 @@ def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
     page = PageRequest(_limit(values, problems), values.get("after") or None)
     order = _one_of(Order, "sort", values, problems) or Order.NEWEST
     group = _one_of(GroupBy, "group", values, problems)
+    if group and values.get("sort"):
+        problems.append(_item("sort", "no-list", "is given with `group`, whose largest is first", "leave one out"))
     if group and page.cursor:
         problems.append(_item("after", "no-list", "is given with `group`, which is one page", "leave one of them out"))
     if problems:
@@ -148,7 +153,8 @@ def _one_of(kind: type[E], key: str, values: Mapping[str, str], problems: list[P
         return None
     known = [member.value for member in kind]
     if value not in known:
-        remedy = nearest(value, known) or f"one of {', '.join(known)}"
+        guess = "" if len(known) <= FEW_VALUES else nearest(value, known)
+        remedy = guess or f"it is one of {', '.join(known)}"
         problems.append(_item(key, "unknown-value", f"cannot be `{clip(value, 60)}`", remedy))
         return None
     return kind(value)

@@ -56,7 +56,9 @@ class Strip:
 LANES = (("root here", "bad", 1), ("set aside", "warn", 2), ("attempts", "dim", 0))
 
 
-def strip(lines: Sequence[DayLine], since: datetime, span: int, attempts: str = "attempts") -> Strip:
+def strip(
+    lines: Sequence[DayLine], since: datetime, span: int, attempts: str = "attempts", aside: str = "findings"
+) -> Strip:
     """So many days from the first; a lane is as high as its fullest day, whose number stands beside it."""
     numbers = {(line.day - since).days: (line.attempts, line.causes, line.aside) for line in lines}
     column = (WIDTH - LEFT) // span
@@ -75,7 +77,7 @@ def strip(lines: Sequence[DayLine], since: datetime, span: int, attempts: str = 
         width=WIDTH,
         height=foot + 16,
         foot=foot,
-        said=_said(lines, span, attempts),
+        said=_said(lines, span, attempts, aside),
         lanes=tuple(lanes),
         ticks=tuple(_ticks(since, span, column)),
         rows=tuple((f"{x.day:%Y-%m-%d}", f"{x.causes:,}", f"{x.aside:,}", f"{x.attempts:,}") for x in reversed(lines)),
@@ -92,8 +94,6 @@ def _ticks(since: datetime, span: int, column: int) -> list[Tick]:
     return [Tick(LEFT + day * column, f"{since + timedelta(days=day):%m-%d}") for day in range(0, span, step)]
 
 
-def _said(lines: Sequence[DayLine], span: int, attempts: str) -> str:
-    total, causes, aside = (sum(getattr(line, name) for line in lines) for name in ("attempts", "causes", "aside"))
-    return (
-        f"{span} days: {total:,} {attempts}; {causes:,} with a root here, {aside:,} with findings that were set aside."
-    )
+def _said(lines: Sequence[DayLine], span: int, attempts: str, aside: str) -> str:
+    total, causes, left = (sum(getattr(line, name) for line in lines) for name in ("attempts", "causes", "aside"))
+    return f"{span} days: {total:,} {attempts}; {causes:,} with a root here, {left:,} with {aside} that were set aside."
