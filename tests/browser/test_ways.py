@@ -60,6 +60,17 @@ def test_facets_survive_a_reload_and_a_new_window(looks: Looks) -> None:
         assert page.locator("table.attempts tbody tr").count() == rows > 0
 
 
+def test_a_phone_sees_the_first_attempt_on_its_first_screen(looks: Looks) -> None:
+    with looks.page("/attempts?user=ana", viewport={"width": 390, "height": 844}) as page:
+        assert page.locator("#f-user").is_visible(), "what is asked for is seen"
+        assert not page.locator("#f-node").is_visible()
+        page.locator("#f-q").focus()
+        assert page.locator("#f-node").is_visible() and page.locator("#f-since").is_visible()
+    with looks.page("/attempts", viewport={"width": 390, "height": 844}) as page:
+        box = page.locator("table.attempts tbody tr").first.bounding_box()
+        assert box is not None and box["y"] + box["height"] < 844, box
+
+
 def test_without_scripts_the_verdict_the_timeline_and_the_lines_are_there(looks: Looks) -> None:
     with looks.page(looks.site.attempt("nvlink-signal-integrity"), java_script_enabled=False) as page:
         expect(page.locator("h1")).to_contain_text("NVLink signal integrity")

@@ -65,7 +65,7 @@ def see(pages: httpx.Client, address: str, status: int = 200) -> Element:
 
 def plain(text: str) -> list[str]:
     """The words of a text, without the marks that set it apart on a terminal."""
-    return re.sub(r"[:()]", " ", text).split()
+    return re.sub(r"[:()`]", " ", text).split()
 
 
 def manual_words(page: Element) -> list[str]:
@@ -91,6 +91,14 @@ def test_a_page_says_what_the_command_says(pages: httpx.Client, shipped: RuleSet
     while not said[-1]:
         said.pop()
     assert manual_words(see(pages, f"/{room}/{name}")) == plain("\n".join(said))
+
+
+def test_literals_stand_as_code(pages: httpx.Client, shipped: RuleSets) -> None:
+    manual = see(pages, "/rules/NVL001").one("dl", class_="manual")
+    (told,) = [div.one("dd") for div in manual.all("div") if div.all("dt")[0].text == "Literals"]
+    rule = next(rule for rule in snapshot(shipped.catalog).rules if rule.id == "NVL001")
+    assert rule.text is not None and [item.raw_text for item in told.all("code")] == list(rule.text.literals)
+    assert "`" not in told.text
 
 
 def test_every_rule_and_symptom_of_the_list_has_its_page(pages: httpx.Client, shipped: RuleSets) -> None:

@@ -7,14 +7,16 @@ import httpx
 import pytest
 
 from attribution.contracts.diagnosis import Diagnosis, TraceEntry
-from attribution.contracts.vocabulary import Role, SubDomain
+from attribution.contracts.vocabulary import Role, Source, SubDomain
 from attribution.dashboard.views.decision import Branch, decision_tree
 from attribution.dashboard.views.steps import Row, Step, steps
 from attribution.dashboard.views.tables import SHOWN_ROWS
+from attribution.events.event import Event
 from attribution.presentation.answer import Answer
 
 from tests.dashboard.conftest import result_of
 from tests.dashboard.markup import promises
+from tests.engine.toy import conclude_toy, event
 from tests.presentation import builders
 
 KEY = "0" * 32
@@ -68,6 +70,25 @@ def test_one_question_decides(shape: Callable[[], Diagnosis], number: int, decid
 def test_evidence_is_insufficient_in_three_ways(reason: str, number: int) -> None:
     found, branch = deciding(mapped(builders.insufficient(), reason))
     assert found == number and branch.decides == f"insufficient evidence: {reason}"
+
+
+@pytest.mark.parametrize(
+    ("events", "number", "question"),
+    [
+        ([event("ECHO", "node-01", 3)], 2, "Is a finding left that can be a cause"),
+        ([event("ECHO", source=Source.APPLOG), event("GPU_LOST", "node-02", 569)], 3, "provably before every cause"),
+        ([event("WARNING", "node-01"), event("ABORT", "node-02", 5)], 4, "explain how the attempt ended"),
+    ],
+    ids=["no cause", "trouble before", "survived"],
+)
+def test_the_words_of_the_engine_are_those_that_the_questions_know(
+    events: list[Event], number: int, question: str
+) -> None:
+    """The contract has no field for which of the three it is: the reason of the trace tells them apart."""
+    found = conclude_toy(events)
+    assert found.sub_domain is SubDomain.INSUFFICIENT_EVIDENCE
+    got, branch = deciding(found)
+    assert got == number and question in branch.question
 
 
 def test_a_training_that_goes_on_blames_nothing() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from attribution.contracts.diagnosis import Diagnosis
 from attribution.contracts.result import AttributionBlueprintResult, ConnectorReport
-from attribution.contracts.vocabulary import Source, Status, SymptomStatus
+from attribution.contracts.vocabulary import Action, Role, Source, Status, SubDomain, SymptomStatus
 from attribution.dashboard import rendering
 from attribution.dashboard.views import tables
 from attribution.dashboard.views.diagnosis import diagnosis_view
@@ -44,6 +44,8 @@ def test_the_headline_comes_first_and_says_what_where_and_what_now() -> None:
     labels = [item.text for item in verdict.all("dt")]
     assert labels[:3] == ["What to do next", "Exclude", "How sure"]
     assert labels.index("First failure") < labels.index("Impact")
+    told = {item.one("dt").text: item.one("dd").text for item in verdict.one("dl").all("div")}
+    assert told["Device"] == "also index 0", "the headline has the rest"
     assert "user ana" in verdict.one("p", class_="about").text
 
 
@@ -66,6 +68,62 @@ def test_what_was_set_aside_names_the_rule_and_the_reason() -> None:
     assert echo[0] == "NCCL error ×64" and echo[1] == "node-01, node-03, node-04, node-05 and 4 more"
 
 
+def test_what_is_not_of_the_attempt_is_counted_as_the_text_counts_it() -> None:
+    section = shown(result_of(builders.single())).one("section", **{"aria-labelledby": "aside"})
+    assert "And 12 findings from before or after the attempt." in section.text
+    late = builders.covered(Source.SYSLOG, "node-02", out_of_window=1)
+    section = shown(result_of(builders.diagnosis(SubDomain.NONE, coverage=(late,)))).one(
+        "section", **{"aria-labelledby": "aside"}
+    )
+    assert "1 finding from before or after the attempt." in section.text and "Nothing" not in section.text
+
+
+def test_an_alternative_shows_its_own_line_and_the_line_that_rules_it_out_each_named() -> None:
+    shape = builders.single()
+    reason = shape.alternatives[0].because
+    aside = builders.aside("XID_48", "node-02", "NVLINK_SIGNAL_INTEGRITY", reason, role=Role.CAUSE)
+    other = builders.aside("XID_48", "node-02", "XID_79", "another reason", role=Role.CAUSE)
+    standing = shape.alternatives[0].model_copy(update={"ruled_out": False, "node": "node-07", "because": "it stands"})
+    diagnosis = shape.model_copy(
+        update={
+            "symptoms": (
+                shape.symptoms[0],
+                other.model_copy(update={"evidence_ids": ("e1",)}),
+                aside.model_copy(update={"evidence_ids": ("e7",)}),
+            ),
+            "evidence": (
+                *shape.evidence,
+                builders.line("e7", "Xid 48", line=7, stream="syslog/node-02.log"),
+                builders.line("e8", "Xid 48", line=8, node="node-07", stream="syslog/node-07.log"),
+            ),
+            "alternatives": (
+                shape.alternatives[0].model_copy(update={"evidence_ids": ("e1",)}),
+                standing.model_copy(update={"evidence_ids": ("e8",)}),
+            ),
+        }
+    )
+    table = shown(result_of(diagnosis)).one("section", **{"aria-labelledby": "alternatives"}).one("table")
+    told = [row.one("td", **{"data-label": "Lines"}).text for row in table.one("tbody").all("tr")]
+    assert told == ["its ownsyslog/node-02.log:7what rules it outsyslog/node-02.log:812", "syslog/node-07.log:8"]
+
+
+def test_what_gave_way_to_a_finding_that_gave_way_itself_says_so() -> None:
+    shape = builders.single()
+    down = builders.aside("SLURM_NODE_DOWN", "node-02", "NVLINK_SIGNAL_INTEGRITY", "jobs often survive it")
+    lost = builders.aside("SCHEDULER_NODE_FAILED", "node-09", "SLURM_NODE_DOWN", "it came after", count=3)
+    page = shown(result_of(shape.model_copy(update={"symptoms": (shape.symptoms[0], down, lost)})))
+    table = page.one("section", **{"aria-labelledby": "aside"}).one("table")
+    assert [row.one("td", **{"data-label": "Why"}).text for row in table.one("tbody").all("tr")] == [
+        "jobs often survive it",
+        "it came after; that gave way in turn to NVLink signal integrity on node-02",
+    ]
+
+
+def test_causes_of_one_sub_domain_are_said_to_be_of_it() -> None:
+    told = shown(result_of(builders.compound())).one("section", class_="verdict").text
+    assert "8 causes, all of one sub-domain (GPU hardware); none of another is left." in told
+
+
 def test_ambiguity_is_an_answer_with_both_places() -> None:
     page = shown(result_of(builders.ambiguous()))
     verdict = page.one("section", class_="verdict")
@@ -79,11 +137,42 @@ def test_ambiguity_is_an_answer_with_both_places() -> None:
     assert "%" not in verdict.text
 
 
+def test_of_several_causes_each_reason_and_step_says_which_one_is_meant() -> None:
+    shape = builders.ambiguous()
+    gpu, code = shape.causes
+    causes = (gpu.model_copy(update={"actions": (Action.RUN_DIAGNOSTICS,)}), code)
+    verdict = shown(result_of(shape.model_copy(update={"causes": causes}))).one("section", class_="verdict")
+    told = {item.one("dt").text: item.one("dd") for item in verdict.one("dl").all("div")}
+    first, second = [item.text for item in told["How sure"].all("li")]
+    assert first.startswith("An uncorrectable GPU memory error (Xid 48) on node-02 · GPU 0000:1b:00: Nothing else")
+    assert second.startswith("An exception in the job's own code (ValueError) on node-07 (from the file name): ")
+    steps = [item.text for item in told["What to do next"].all("li")]
+    assert steps[1] == "Run the vendor's diagnostics (node-02 · GPU 0000:1b:00)"
+    asking = tuple(cause.model_copy(update={"actions": (Action.RUN_DIAGNOSTICS,)}) for cause in causes)
+    page = shown(result_of(shape.model_copy(update={"causes": asking})))
+    step = page.one("div", class_="next").all("li")[1].text
+    assert step == "Run the vendor's diagnostics (node-02 · GPU 0000:1b:00 and node-07 (from the file name))"
+
+
 def test_a_completed_attempt_has_no_cause_and_nothing_to_be_sure_of() -> None:
     page = shown(result_of(builders.none()))
     verdict = page.one("section", class_="verdict")
     assert verdict.one("p", class_="state").text == "● completed nothing wrong"
     assert "How sure" not in [item.text for item in verdict.all("dt")]
+
+
+def test_one_step_is_not_numbered() -> None:
+    done = builders.none().model_copy(update={"actions": (Action.NONE,)})
+    told = shown(result_of(done)).one("div", class_="next")
+    assert told.one("dd").text == "Nothing to do" and not told.all("ol")
+
+
+def test_long_names_do_not_push_what_to_do_off_the_screen() -> None:
+    long = "x" * 5_000
+    named = builders.single().model_copy(update={"workload_id": long})
+    page = shown(result_of(named, name=long, user=long, cluster=long))
+    assert len(page.one("p", class_="about").text) < 600
+    assert page.one("section", **{"aria-labelledby": "identity"}).text.count(long) == 4, "nothing is lost"
 
 
 def test_a_lost_submission_shows_and_comes_first() -> None:

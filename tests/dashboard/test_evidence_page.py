@@ -1,15 +1,20 @@
 """A line of evidence has a page: in its context, with what was read from it, what rests on it, and its neighbours."""
 
 import json
+import re
 from collections.abc import Callable
+from typing import Any
 
 import httpx
 import pytest
 
 from attribution.contracts.diagnosis import Diagnosis, Evidence
+from attribution.contracts.vocabulary import Role
 from attribution.dashboard import rendering
+from attribution.dashboard.pages import results
 from attribution.dashboard.views.evidence import evidence
 from attribution.dashboard.views.trail import TrailView, trail_view
+from attribution.store.queries import get_result
 
 from tests.dashboard.conftest import result_of
 from tests.dashboard.markup import Element, promises
@@ -46,8 +51,18 @@ def test_the_line_stands_in_its_context_with_its_place_and_what_was_read() -> No
 def test_what_the_engine_itself_reads_has_no_page_of_a_rule() -> None:
     line = builders.line("e1", "scheduler_state: TIMEOUT", rule="scheduler-record")
     page = page_of(builders.single().model_copy(update={"evidence": (line,)}), "e1")
-    assert "scheduler-record" in page.one("dl").text
+    assert "the engine (scheduler-record)" in page.one("dl").text
+    assert page.one("p", class_="reading").text == "Read by the engine (scheduler-record)"
     assert not [a for a in page.all("a") if a.attributes["href"].startswith("/rules/scheduler")]
+
+
+def test_the_id_of_a_rule_stays_in_one_line(pages: httpx.Client) -> None:
+    names = page_of(builders.single(), "e1").one("p", class_="reading").all("code", class_="rule")
+    assert [item.text for item in names] == ["NVL001"]
+    assert re.search(r"code\.rule \{[^}]*white-space: nowrap", pages.get("/static/diagnosis.css").text)
+    long = builders.line("e1", "text", rule="X" * 60)
+    page = page_of(builders.single().model_copy(update={"evidence": (long,)}), "e1")
+    assert not page.one("p", class_="reading").all("code", class_="rule"), "what is no id may break"
 
 
 def test_what_rests_on_a_line_is_told() -> None:
@@ -69,6 +84,14 @@ def test_a_line_that_sets_aside_or_rules_out_says_so() -> None:
     ]
 
 
+def test_the_own_line_of_an_alternative_does_not_rule_it_out() -> None:
+    shape = builders.single()
+    survived = builders.symptom("XID_48", "node-02", Role.CAUSE, evidence_ids=("e1",))
+    ruled_out = shape.alternatives[0].model_copy(update={"evidence_ids": ("e1",)})
+    uses = trail(shape.model_copy(update={"symptoms": (survived,), "alternatives": (ruled_out,)}), "e1").uses.rows
+    assert uses[-1].part == "an alternative that was ruled out"
+
+
 def test_the_trail_leads_through_all_evidence_in_both_directions() -> None:
     shape, way = builders.compound(), []
     item = shape.evidence[0].id
@@ -88,6 +111,7 @@ def test_the_trail_leads_through_all_evidence_in_both_directions() -> None:
     ("doubt", "said"),
     [
         (0.001, "UTC, within ±0.001 s"),
+        (0.000001, "UTC, within ±1 µs"),
         (None, "the line has no time of its own: it was written at or after the stamped line before it"),
         (50_400.0, "a local clock whose zone is not known: it orders only lines of this node and source"),
     ],
@@ -158,6 +182,18 @@ def test_the_page_is_found_from_the_diagnosis_and_its_twin_says_the_same(pages: 
     assert answer["evidence"]["text"] == builders.XID_149
     assert answer["used_by"][0]["part"] == "the decisive line of a cause"
     assert (answer["number"], answer["total"], answer["previous"], answer["next"]) == (1, 1, None, None)
+
+
+def test_the_twin_reads_the_result_once(pages: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    address, reads = address_of(pages, "job-single"), []
+
+    def counted(*given: Any) -> Any:
+        reads.append(given)
+        return get_result(*given)
+
+    monkeypatch.setattr(results, "get_result", counted)
+    assert pages.get(f"{address}/evidence/e1.json").status_code == 200
+    assert len(reads) == 1
 
 
 @pytest.mark.parametrize("item", ["e9", "..%2f..", "%00", "~2e~2e", "<b>", "x" * 3000])

@@ -126,7 +126,7 @@ def test_the_oldest_may_come_first(pages: httpx.Client) -> None:
     page = see(pages, "/attempts?sort=oldest&limit=5")
     assert page.one("nav", class_="pages").one("a", rel="next").text == "Newer"
     chosen = [a.text for a in page.one("nav", class_="ways").all("a", **{"aria-current": "true"})]
-    assert chosen == ["all time", "One by one", "Oldest first"]
+    assert chosen == ["✓ all time", "✓ One by one", "✓ Oldest first"]
 
 
 def test_the_form_sends_each_key_once(pages: httpx.Client) -> None:

@@ -12,6 +12,7 @@ from attribution.contracts.result import AttributionBlueprintResult
 from attribution.dashboard.access import Access
 from attribution.dashboard.headers import POLICY
 from attribution.dashboard.pages import attempts
+from attribution.dashboard.views import links
 from attribution.store.database import Store, open_store
 from attribution.store.faults import StoreUnavailable
 
@@ -162,6 +163,19 @@ def test_an_empty_store_says_what_fills_it(tmp_path: object) -> None:
     store.close()
 
 
+def test_a_program_that_accepts_json_gets_the_twin(pages: httpx.Client) -> None:
+    for address in ("/attempts?user=ana", "/rules", "/coverage", "/nodes/node-02", "/hot-spots"):
+        twin = pages.get(links.twin(address))
+        told = pages.get(address, headers={"accept": "application/json"})
+        assert told.headers["content-type"] == "application/json" and told.headers["vary"] == "accept"
+        assert told.json() == twin.json()
+        for accept in ("text/html,application/json", "*/*"):
+            assert pages.get(address, headers={"accept": accept}).headers["content-type"].startswith("text/html")
+    (item,) = pages.get("/attempts?q=job-single", headers={"accept": "application/json"}).json()["attempts"]
+    ticket = pages.get(f"{item['href']}.md", headers={"accept": "application/json"})
+    assert ticket.headers["content-type"].startswith("text/markdown")
+
+
 # --- the diagnosis ------------------------------------------------------------------------------------------------
 
 
@@ -169,17 +183,39 @@ def test_every_attempt_of_the_list_has_its_page_and_twins(pages: httpx.Client) -
     for row in rows(see(pages, "/attempts")):
         address = row.all("a")[0].attributes["href"]
         page = see(pages, address)
-        links = {item.text: item.attributes for item in page.one("p", class_="downloads").all("a")}
-        result = AttributionBlueprintResult.model_validate_json(pages.get(links["Download JSON"]["href"]).content)
-        markdown = pages.get(links["Download Markdown"]["href"])
+        downloads = {item.text: item.attributes for item in page.one("p", class_="downloads").all("a")}
+        result = AttributionBlueprintResult.model_validate_json(pages.get(downloads["Download JSON"]["href"]).content)
+        markdown = pages.get(downloads["Download Markdown"]["href"])
         assert markdown.headers["content-type"].startswith("text/markdown")
         assert markdown.text.startswith("## ") and markdown.text.endswith("\n")
-        told = re.findall(r"^- \[[^]]+\]\((/\S+)\)$", markdown.text, re.MULTILINE)
+        told = re.findall(r"^- \[[^]]+\]\((http\S+)\)$", markdown.text, re.MULTILINE)
         assert len(told) >= 3 and all(pages.get(link).status_code == 200 for link in told)
-        assert f"- [the diagnosis]({address})\n- [how it was decided]({address}/decided)\n" in markdown.text
-        assert links["Download JSON"]["download"].endswith(".json")
-        assert address == urlsplit(links["Download JSON"]["href"]).path.removesuffix(".json")
+        whole = f"http://127.0.0.1:8080{address}"
+        assert f"- [the diagnosis]({whole})\n- [how it was decided]({whole}/decided)\n" in markdown.text
+        assert downloads["Download JSON"]["download"].endswith(".json")
+        assert address == urlsplit(downloads["Download JSON"]["href"]).path.removesuffix(".json")
         assert result.diagnosis.terminal_state == result.terminal_state
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("attribution.example:8443", "http://attribution.example:8443"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("evil.example)](javascript:alert(1)//", ""),
+        ("a b", ""),
+        ("x" * 300, ""),
+        ("", ""),
+    ],
+)
+def test_a_ticket_has_links_only_under_an_address_that_is_known(store: Store, host: str, origin: str) -> None:
+    access = Access(tenant_of=TOKENS.get)
+    red = client(store, access, authorization="Bearer token-of-red-0001", host=host)
+    (row,) = rows(see(red, "/attempts"))
+    address = row.all("a")[0].attributes["href"]
+    told = red.get(f"{address}.md").text
+    assert (f"- [the diagnosis]({origin}{address})\n" in told) is bool(origin)
+    assert ("On the dashboard" in told) is bool(origin) and "javascript" not in told
 
 
 @pytest.mark.parametrize("key", ["0" * 32, "x", "0" * 31, "..%2f..%2fetc", "%00", "A" * 32, "0" * 5000])
@@ -280,3 +316,19 @@ def test_the_sheet_loads_nothing_and_knows_both_schemes(pages: httpx.Client) -> 
 def test_the_front_door_leads_to_the_list(pages: httpx.Client) -> None:
     answer = pages.get("/")
     assert (answer.status_code, answer.headers["location"]) == (307, "/attempts")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", ".json", ".md", "/excerpt.tar.gz", "/decided", "/decided.json", "/evidence/e1", "/evidence/e1.json"],
+)
+def test_a_key_that_a_page_of_an_attempt_does_not_know_is_refused(pages: httpx.Client, path: str) -> None:
+    (row,) = rows(see(pages, "/attempts?q=job-single"))
+    address = row.all("a")[0].attributes["href"] + path
+    assert pages.get(address).status_code == 200
+    answer = pages.get(f"{address}?days=7")
+    assert answer.status_code == 400 and "`days` is not a key of this page" in answer.text
+
+
+def test_a_key_is_refused_where_a_page_has_none(pages: httpx.Client) -> None:
+    assert "`x` is not a key of this page: this page has none" in see(pages, "/patterns?x=1", 400).text

@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attribution.presentation.columns import clip, clip_around, clip_start, spread, visible, width, wrap
+from attribution.presentation.columns import clip, clip_around, clip_start, span, spread, visible, width, wrap
 
 TEXTS = st.text(max_size=200)
 ROOMS = st.integers(min_value=20, max_value=160)
@@ -65,6 +65,24 @@ def test_clipping_keeps_the_decisive_part() -> None:
     assert clip_around(fallen, 74, ["79"]) == "…NVRM: Xid (PCI:0000:52:00): 79, pid='<unkno…GPU has fallen off the bus."
     end = clip_around("x" * 200 + " Timeout(ms)=600000", 40, ["600000"])
     assert end.endswith("Timeout(ms)=600000") and end.startswith("…") and width(end) == 40
+
+
+def test_the_decisive_part_never_begins_within_a_time_stamp() -> None:
+    line = "2026-05-19T19:27:02.518207+00:00 node-03 kernel: module 2, Cable error, High Temperature"
+    start, end = span(line, ["2", "High Temperature"])
+    assert line[start:end] == "High Temperature"
+    for text in (
+        "May  4 19:27:02 node-03 kernel: slot 02",
+        "[2026-05-19 19:27:02,518] rank 02",
+        "E0519 19:27:02.918207 20951 api.py:870] local_rank: 02",
+        "19:27:02 INFO rank 02",
+    ):
+        start, end = span(text, ["2", "27", "19"])
+        assert (text[start:end], end) == ("02", len(text)), text
+    ended = "JobState=FAILED EndTime=2026-05-19T19:27:02"
+    start, end = span(ended, ["2026-05-19T19:27:02"])
+    assert ended[start:end] == "2026-05-19T19:27:02"
+    assert span("2026-05-19T19:27:02 nothing", ["27"]) == (0, 0)
 
 
 def test_two_ends_of_a_line() -> None:

@@ -249,6 +249,8 @@ def test_log_text_in_markdown_stands_as_code() -> None:
     assert markdown.prose("see http://x.example/a and host.example") == "see `http://x.example/a` and `host.example`"
     assert markdown.prose("**bold** a_b :smile: #12") == "`**bold**` `a_b` `:smile:` `#12`"
     assert markdown.prose("1) not a list (Xid 48) at 03:06:58") == "`1)` not a list (Xid 48) at 03:06:58"
+    named = markdown.render(builders.single().model_copy(update={"workload_id": "<img src=x onerror=alert(1)>"}))
+    assert "- **Workload:** `<img src=x onerror=alert(1)>`, attempt 2\n" in named, "a name is one piece"
     assert markdown.prose("a|b", in_table=True) == "`a\\x7cb`"
     assert markdown.code("`` x") == "``` `` x ```"
     assert markdown.fenced(["````"]) == ["`````text", "````", "`````"]

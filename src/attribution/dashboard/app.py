@@ -1,6 +1,6 @@
 """The application: who may read, which page answers where, and what is answered when none can."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,13 +54,33 @@ ROUTES = (
 )
 """Every page and every other form of one, in the order in which an address is looked for."""
 
+Answers = Callable[[Request], Response]
+
+
+def _by_kind(routes: Sequence[Route]) -> Iterator[Route]:
+    """The routes, of which a page answers with its JSON twin to a program that accepts JSON and not HTML."""
+    known = {route.path: route for route in routes}
+    for route in routes:
+        twin = known.get(f"{route.path}.json")
+        yield Route(route.path, _either(route.endpoint, twin.endpoint)) if twin else route
+
+
+def _either(html: Answers, json: Answers) -> Answers:
+    def answer(request: Request) -> Response:
+        response = (json if problems.wants_json(request) else html)(request)
+        response.headers["vary"] = "accept"
+        return response
+
+    return answer
+
+
 Clock = Callable[[], datetime]
 
 
 def create_app(store: Store, access: Access, clock: Clock = lambda: datetime.now(UTC)) -> ASGIApp:
     """The pages over a store. They never write to it. `clock` says what `24h` is counted from."""
     app = Starlette(
-        routes=[Route("/", _home), *ROUTES, Mount("/static", StaticFiles(directory=STATIC))],
+        routes=[Route("/", _home), *_by_kind(ROUTES), Mount("/static", StaticFiles(directory=STATIC))],
         exception_handlers={
             WebProblem: _told,
             BadQuery: _told,

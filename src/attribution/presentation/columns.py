@@ -160,9 +160,22 @@ _PLAIN_WORD = re.compile(r"[^\W\d_]{3,}")
 _WORTH_SHOWING, _NEAR = 16, 12
 
 
+_STAMP = re.compile(
+    r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|\b[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d\b|\b[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+|\b\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\b"
+    r"|^\[ *\d+\.\d+\]",
+    re.ASCII,
+)
+"""When something was said: a date with its time, the time alone, the clock of a kernel."""
+
+
 def span(text: str, words: Iterable[str]) -> tuple[int, int]:
-    """Where the words stand in a text, from the start of the first to the end of the last; (0, 0) if none does."""
-    spans = [match.span() for word in words if (match := _find(text, word.strip()))]
+    """Where the words stand in a text, from the start of the first to the end of the last; (0, 0) if none does.
+
+    A number of a time stamp is none of them: the `2` of a module is not the second at which it spoke.
+    """
+    bare = _STAMP.sub(lambda stamp: "\0" * len(stamp[0]), text)
+    spans = [match.span() for word in words if (match := _find(text if _STAMP.search(word) else bare, word.strip()))]
     return (min(start for start, _ in spans), max(end for _, end in spans)) if spans else (0, 0)
 
 

@@ -60,10 +60,20 @@ def _next(answer: Answer) -> str:
 def steps(answer: Answer) -> list[str]:
     """What to do next, one step after the other, said to the reader."""
     actions = answer.diagnosis.actions
-    phrases = [words.ACTIONS[action] for action in actions]
+    phrases = [words.ACTIONS[action] + _meant(answer, action) for action in actions]
     if Action.COLLECT_MORE in actions and answer.diagnosis.would_decide:
         phrases[actions.index(Action.COLLECT_MORE)] = "collect what would decide, then diagnose again"
     return phrases
+
+
+def _meant(answer: Answer, action: Action) -> str:
+    """What is to be examined, where several causes fit and the headline names more places than one."""
+    if answer.diagnosis.sub_domain is not SubDomain.AMBIGUOUS or action is not Action.RUN_DIAGNOSTICS:
+        return ""
+    asking = (cause for cause in answer.causes if action in cause.actions)
+    places = dict.fromkeys(answer.where_of(cause.node, cause.device, None) for cause in asking)
+    named = words.listed([place for place in places if place], 3)
+    return f" ({named})" if named else ""
 
 
 def _would_decide(answer: Answer) -> str:
@@ -117,9 +127,14 @@ def _impact(answer: Answer) -> str:
 
 
 def _device(answer: Answer) -> str:
-    """All names of the device, where the cause is one."""
+    """The names of the device that its place does not tell, where the cause is one."""
     device = answer.causes[0].device if len(answer.causes) == 1 else None
-    return ", ".join(f"{name} {value}" for name, value in sorted(device.ids.items())) if device else ""
+    if device is None:
+        return ""
+    own, *parts = words.device(device).split(" · ")
+    told = {own.rpartition(" ")[2], *parts}
+    more = [f"{name} {value}" for name, value in sorted(device.ids.items()) if not {value, f"{name} {value}"} & told]
+    return f"also {', '.join(more)}" if more else ""
 
 
 # --- what else was found ------------------------------------------------------------------------------------------
@@ -149,12 +164,17 @@ def _harmless(answer: Answer) -> str:
 
 
 def _set_aside(answer: Answer) -> list[str]:
-    out_of_time = sum(line.out_of_window for line in answer.diagnosis.coverage)
-    late = [f"{words.counted(out_of_time, 'finding')} from before or after the attempt"] if out_of_time else []
+    late = [text] if (text := out_of_time(answer)) else []
     if answer.diagnosis.sub_domain is SubDomain.NONE:
         return late
     told = [f"{words.sentence(group.what)}{_on(answer, group.nodes)}: {group.reason}" for group in set_aside(answer)]
     return _shortened(told) + late
+
+
+def out_of_time(answer: Answer) -> str:
+    """What filters took out because it is not of this attempt; empty for nothing."""
+    count = sum(line.out_of_window for line in answer.diagnosis.coverage)
+    return f"{words.counted(count, 'finding')} from before or after the attempt" if count else ""
 
 
 def _on(answer: Answer, nodes: tuple[str, ...]) -> str:

@@ -45,10 +45,11 @@ _DEVICES = {
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A text, mostly with a heading."""
+    """A text, mostly with a heading. `quoted` are the pieces of it that stand as they are, between backticks."""
 
     heading: str
     text: str
+    quoted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +134,7 @@ def _rule(catalog: CatalogSnapshot, rule: RuleDescription) -> Iterator[Section]:
 
 
 def _text(text: TextConditions) -> Iterator[Section]:
-    yield Paragraph("Literals", " or ".join(f"`{literal}`" for literal in text.literals))
+    yield Paragraph("Literals", " or ".join(f"`{literal}`" for literal in text.literals), text.literals)
     heading = "Pattern:" if len(text.patterns) == 1 else "Patterns, any of:"
     yield Quoted(heading, text.patterns[:MAX_PATTERNS], tuple(_beside(text)))
     if text.generic:

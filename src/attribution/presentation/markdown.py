@@ -7,7 +7,7 @@ from attribution.contracts.diagnosis import Diagnosis, Evidence
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, Block, decisive_words, place_of_line, time_of_line
 from attribution.presentation.columns import clip, clip_around, visible
-from attribution.presentation.facts import Fact, facts
+from attribution.presentation.facts import Fact, facts, out_of_time
 from attribution.presentation.groups import by_source, set_aside
 from attribution.presentation.records import message_of
 
@@ -42,13 +42,13 @@ def render(diagnosis: Diagnosis) -> str:
     if not blocks and answer.unsaid:
         parts.append([prose(answer.unsaid)])
     parts.append([line for fact in facts(answer) if fact.label not in _TABLES for line in _fact(fact)])
-    parts[-1].append(f"- **Workload:** {prose(answer.attempt)}")
+    parts[-1].append(f"- **Workload:** {_whole(diagnosis.workload_id)}, attempt {diagnosis.attempt}")
     parts += [part for part in (_set_aside(answer), _examined(answer)) if part]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
 
 
 def pages(found: Iterable[tuple[str, str]]) -> list[str]:
-    """A section with the pages that say more. Addresses are relative: they stand below that of the dashboard."""
+    """A section with the pages that say more, each by its title and whole address."""
     lines = [f"- [{title}]({address})" for title, address in found]
     return ["### On the dashboard", "", *lines] if lines else []
 
@@ -91,6 +91,8 @@ def _set_aside(answer: Answer) -> list[str]:
     lines = _table("Set aside", ("finding", "nodes", "why", "rule"), rows)
     if len(groups) > len(rows):
         lines += ["", f"and {len(groups) - len(rows):,} more kinds"]
+    if late := out_of_time(answer):
+        lines += ["", f"and {late}"] if lines else ["### Set aside", "", late]
     return lines
 
 
@@ -115,6 +117,12 @@ def _table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) 
 def prose(text: str, in_table: bool = False) -> str:
     """Text as one line of Markdown: words that could be markup, a mention or an address stand as code."""
     return " ".join(_word(word, in_table, index == 0) for index, word in enumerate(visible(text).split()))
+
+
+def _whole(name: str) -> str:
+    """A name as one piece: prose if that leaves it as it is, else all of it as code."""
+    shown = prose(name)
+    return shown if "`" not in shown else code(name)
 
 
 def _word(word: str, in_table: bool, first: bool) -> str:

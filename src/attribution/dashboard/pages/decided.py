@@ -7,10 +7,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from attribution.contracts.exchange import ProblemItem
 from attribution.dashboard.pages.results import result_of
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links
+from attribution.dashboard.views.keys import item, read_keys
 from attribution.dashboard.views.query import BadQuery
 from attribution.dashboard.views.steps import Step, steps
 from attribution.presentation.answer import Answer
@@ -22,7 +22,7 @@ KEYS = ("step",)
 
 def html(request: Request) -> Response:
     """The page."""
-    result, key = result_of(request), request.path_params["key"]
+    result, key = result_of(request, KEYS), request.path_params["key"]
     told = steps(result, key)
     chosen = _chosen(request, told)
     return HTMLResponse(
@@ -32,7 +32,7 @@ def html(request: Request) -> Response:
 
 def json(request: Request) -> Response:
     """The steps as JSON with all their rows; all of them, or the one that is asked for."""
-    result, key = result_of(request), request.path_params["key"]
+    result, key = result_of(request, KEYS), request.path_params["key"]
     told = steps(result, key, most=sys.maxsize)
     chosen = _chosen(request, told)
     shown = [step for step in told if chosen in (None, step.number)]
@@ -41,21 +41,12 @@ def json(request: Request) -> Response:
 
 def _chosen(request: Request, told: tuple[Step, ...]) -> int | None:
     """The number of the step that is asked for; None for all."""
-    given = request.query_params.multi_items()
-    unknown = [name for name, _ in given if name not in KEYS]
-    values = [value for name, value in given if name in KEYS]
-    if unknown or len(values) > 1:
-        name = clip((unknown or list(KEYS))[0], 60)
-        raise _bad(name, "is not a key of this page" if unknown else "is given twice", "the only key is `step`, once")
-    if not values or not values[0]:
+    value = read_keys(request.query_params.multi_items(), KEYS)["step"]
+    if not value:
         return None
-    if values[0] not in {str(step.number) for step in told}:
-        raise _bad("step", f"cannot be `{clip(values[0], 60)}`", f"write 1 to {len(told)}")
-    return int(values[0])
-
-
-def _bad(name: str, message: str, remedy: str) -> BadQuery:
-    return BadQuery([ProblemItem(place=f"?{name}", code="no-step", message=f"`{name}` {message}", remedy=remedy)])
+    if value not in {str(step.number) for step in told}:
+        raise BadQuery([item("step", "no-step", f"cannot be `{clip(value, 60)}`", f"write 1 to {len(told)}")])
+    return int(value)
 
 
 ROUTES = (

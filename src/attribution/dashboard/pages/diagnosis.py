@@ -1,5 +1,7 @@
 """The diagnosis of one attempt: a page, the whole result as JSON, and Markdown for a ticket."""
 
+import re
+
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
@@ -31,11 +33,24 @@ def json(request: Request) -> Response:
 
 
 def markdown(request: Request) -> Response:
-    """The diagnosis as Markdown, with the addresses of its pages below the address of the dashboard."""
+    """The diagnosis as Markdown, with its pages under the address that was asked: a ticket is read elsewhere."""
     result, key = result_of(request), request.path_params["key"]
     text = as_markdown.render(result.diagnosis) + "\n".join([*delivery.as_markdown(result), ""])
-    text += "\n".join(["", *as_markdown.pages(_pages(key, result)), ""])
+    if origin := _origin(request):
+        found = [(title, origin + address) for title, address in _pages(key, result)]
+        text += "\n".join(["", *as_markdown.pages(found), ""])
     return Response(text.encode("utf-8", "replace"), media_type="text/markdown")
+
+
+_HOST = re.compile(r"(?:[0-9A-Za-z.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?", re.ASCII)
+_HOST_CHARS = 260
+"""More than a name of the DNS and a port can have."""
+
+
+def _origin(request: Request) -> str:
+    """Where the reader found these pages, such as `https://attribution.example`; empty where that is not told."""
+    host = request.headers.get("host", "")
+    return f"{request.url.scheme}://{host}" if len(host) <= _HOST_CHARS and _HOST.fullmatch(host) else ""
 
 
 def _pages(key: str, result: AttributionBlueprintResult) -> list[tuple[str, str]]:

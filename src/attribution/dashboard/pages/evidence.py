@@ -6,6 +6,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from attribution.contracts.result import AttributionBlueprintResult
 from attribution.dashboard.pages.results import result_of
 from attribution.dashboard.problems import WebProblem, shown
 from attribution.dashboard.rendering import page
@@ -16,12 +17,13 @@ from attribution.presentation.answer import Answer
 
 def html(request: Request) -> Response:
     """The page."""
-    return HTMLResponse(page("evidence.html", view=_view(request), key=request.path_params["key"]))
+    return HTMLResponse(page("evidence.html", view=_view(request, result_of(request)), key=request.path_params["key"]))
 
 
 def json(request: Request) -> Response:
     """The evidence as the diagnosis has it, what rests on it, and its neighbours."""
-    view, result = _view(request), result_of(request)
+    result = result_of(request)
+    view = _view(request, result)
     item = next(item for item in result.diagnosis.evidence if item.id == view.line.id)
     return JSONResponse(
         {
@@ -40,9 +42,9 @@ def json(request: Request) -> Response:
     )
 
 
-def _view(request: Request) -> TrailView:
+def _view(request: Request, result: AttributionBlueprintResult) -> TrailView:
     evidence_id = links.unsegment(request.path_params["id"])
-    view = trail_view(result_of(request), request.path_params["key"], evidence_id)
+    view = trail_view(result, request.path_params["key"], evidence_id)
     if view is None:
         raise WebProblem(404, f"This diagnosis keeps no evidence `{shown(evidence_id, 60)}`.")
     return view

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from attribution.contracts.vocabulary import SubDomain, TerminalState
-from attribution.dashboard.views import links, states
+from attribution.dashboard.views import links, moments, states
 from attribution.dashboard.views.query import GroupBy, Query
 from attribution.dashboard.views.spans import Choice, of_attempt
 from attribution.dashboard.views.states import Badge
@@ -248,8 +248,8 @@ def row_view(row: Listed, now: datetime) -> RowView:
         href=href(row.key),
         attempt=f"{clip(row.workload_id, NAME_COLUMNS)}, attempt {row.attempt}",
         about=" · ".join(clip(part, NAME_COLUMNS) for part in (row.name, row.user, row.cluster, row.tenant) if part),
-        instant=row.at.astimezone(UTC).isoformat(timespec="seconds"),
-        at=words.time(row.at)[: len("2026-05-04 03:06:58")],
+        instant=moments.instant(row.at),
+        at=moments.second(row.at),
         age=age(row.at, now),
         badge=states.state(TerminalState(row.terminal_state)),
         cause=clip(cause, TEXT_COLUMNS),
@@ -314,8 +314,8 @@ def _groups(query: Query, found: Groups, survey: Survey, now: datetime) -> Group
                 count=f"{row.results:,}",
                 share=percent(row.results, whole),
                 width=max(1, round(100 * row.results / largest)),
-                instant=row.last_at.astimezone(UTC).isoformat(timespec="seconds"),
-                at=words.time(row.last_at)[: len("2026-05-04 03:06:58")],
+                instant=moments.instant(row.last_at),
+                at=moments.second(row.last_at),
                 age=age(row.last_at, now),
             )
         )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from attribution.contracts.exchange import CatalogSnapshot, RuleDescription, SymptomDescription
 from attribution.contracts.vocabulary import Role, SubDomain, TerminalState
-from attribution.dashboard.views import links, states
+from attribution.dashboard.views import links, moments, states
 from attribution.dashboard.views.states import Badge
 from attribution.dashboard.views.weeks import Strip, begin, strip
 from attribution.presentation import words
@@ -228,8 +228,8 @@ def seen_view(found: Mentions, now: datetime) -> SeenView:
             SeenRow(
                 href=links.attempt(item.key),
                 attempt=f"{clip(item.workload_id, NAME_COLUMNS)}, attempt {item.attempt}",
-                instant=item.at.astimezone(UTC).isoformat(timespec="seconds"),
-                at=words.time(item.at)[: len("2026-05-04 03:06:58")],
+                instant=moments.instant(item.at),
+                at=moments.second(item.at),
                 badge=states.state(TerminalState(item.terminal_state)),
                 text=clip(item.summary, SUMMARY_COLUMNS),
             )

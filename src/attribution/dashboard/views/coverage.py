@@ -1,10 +1,10 @@
 """What the connectors gave in a time: who reported how, which nodes give nothing, what could not be tested."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from attribution.contracts.vocabulary import Source, Status, SubDomain
-from attribution.dashboard.views import links
+from attribution.dashboard.views import links, moments
+from attribution.dashboard.views.spans import Choice
 from attribution.dashboard.views.states import Badge
 from attribution.presentation import words
 from attribution.presentation.columns import clip
@@ -23,16 +23,6 @@ _BADGES = {
     Status.ERROR: ("■", "bad"),
     Status.SKIPPED: ("○", "dim"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A number of days, and the address that asks for it."""
-
-    word: str
-    count: str
-    href: str
-    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +80,7 @@ class CoverageView:
     """Everything that the page shows."""
 
     days: int
-    spans: tuple[Span, ...]
+    spans: tuple[Choice, ...]
     attempts: str
     bound: str
     rows: tuple[ConnectorRow, ...]
@@ -106,9 +96,9 @@ def coverage_view(found: Given, missing: UntestedIn, days: int) -> CoverageView:
     """The page."""
     return CoverageView(
         days=days,
-        spans=tuple(Span(_span(n), "", links.coverage(days=n), n == days) for n in SPANS),
+        spans=tuple(Choice(_span(n), links.coverage(days=n), n == days) for n in SPANS),
         attempts=words.counted(found.results, "attempt"),
-        bound=f"the newest of this time, back to {_stamp(found.first_at)}" if found.bounded else "",
+        bound=_bound(found),
         rows=tuple(
             ConnectorRow(
                 connector=clip(item.connector, NAME_COLUMNS),
@@ -118,8 +108,8 @@ def coverage_view(found: Given, missing: UntestedIn, days: int) -> CoverageView:
                 attempts=f"{item.results:,}",
                 lines=f"{item.lines:,}",
                 rejected=f"{item.rejected:,}" if item.rejected else "–",
-                instant=_instant(item.last_at),
-                last_at=_stamp(item.last_at),
+                instant=moments.instant(item.last_at),
+                last_at=moments.minute(item.last_at),
                 reason=clip(item.reason or "", REASON_COLUMNS),
             )
             for item in found.reports
@@ -129,8 +119,8 @@ def coverage_view(found: Given, missing: UntestedIn, days: int) -> CoverageView:
                 connector=clip(item.connector, NAME_COLUMNS),
                 source=_source(item.source),
                 badge=Badge("ok", "●", "good") if item.at else Badge("not in this time", "■", "bad"),
-                instant=_instant(item.at) if item.at else "",
-                at=_stamp(item.at),
+                instant=moments.instant(item.at) if item.at else "",
+                at=moments.minute(item.at) if item.at else "",
             )
             for item in found.last_good
         ),
@@ -141,8 +131,8 @@ def coverage_view(found: Given, missing: UntestedIn, days: int) -> CoverageView:
                 connector=clip(item.connector, NAME_COLUMNS),
                 source=_source(item.source),
                 nothing=f"{item.results:,} of {words.counted(item.of, 'attempt')}",
-                instant=_instant(item.last_at),
-                last_at=_stamp(item.last_at),
+                instant=moments.instant(item.last_at),
+                last_at=moments.minute(item.last_at),
             )
             for item in found.silent
         ),
@@ -167,6 +157,13 @@ def badge(status: str) -> Badge:
     return Badge(words.STATUSES[known], *_BADGES[known])
 
 
+def _bound(found: Given) -> str:
+    """From when on attempts were looked at, where not all of this time were."""
+    if not found.bounded or found.first_at is None:
+        return ""
+    return f"the newest of this time, back to {moments.minute(found.first_at)}"
+
+
 def _span(days: int) -> str:
     return "24 hours" if days == 1 else f"{days} days"
 
@@ -177,11 +174,3 @@ def _source(name: str) -> str:
 
 def _blame(name: str) -> str:
     return words.SUB_DOMAINS[SubDomain(name)]
-
-
-def _instant(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="seconds")
-
-
-def _stamp(at: datetime | None) -> str:
-    return words.time(at)[: len("2026-05-04 03:06")] if at else ""

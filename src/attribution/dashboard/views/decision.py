@@ -66,7 +66,7 @@ def _branches(diagnosis: Diagnosis) -> Iterator[Branch]:
 
 
 _EARLIER, _SURVIVED = "came provably before every cause that is left", "jobs often survive "
-"""How the engine words two of its reasons."""
+"""How the engine words two of its reasons, for which a diagnosis has no field; a test holds both together."""
 
 
 def _yes(question: str, said: str, decides: str) -> Branch:

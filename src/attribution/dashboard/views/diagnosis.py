@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.diagnosis import Cause
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Confidence, SubDomain
-from attribution.dashboard.views import links, states, tables
+from attribution.dashboard.views import links, moments, states, tables
 from attribution.dashboard.views.decision import Branch, decision_tree
 from attribution.dashboard.views.evidence import SHOWN_BLOCKS, FindingView, findings
 from attribution.dashboard.views.seen import SeenRow
@@ -21,7 +21,7 @@ from attribution.dashboard.views.timeline import Timeline, timeline
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
-from attribution.presentation.facts import facts, gaps
+from attribution.presentation.facts import facts, gaps, out_of_time
 from attribution.presentation.facts import steps as next_steps
 from attribution.store.units import Pcis, pcis_of, place_of, units
 
@@ -34,7 +34,7 @@ SHOWN_PLACES = 3
 SHOWN_GAPS = 3
 """What was not examined, as the headline tells it; the section has the rest."""
 
-_NAME_COLUMNS = 160
+_NAME_COLUMNS, _ABOUT_COLUMNS = 160, 60
 
 _ASIDE = ("first failure", "impact", "device", "also seen", "harmless", "inferred")
 """Facts that say how it unfolded; the others have a place of their own on the page."""
@@ -89,7 +89,7 @@ class DiagnosisView:
     would_decide: str
     exclude: str
     sure: str
-    why: str
+    why: tuple[str, ...]
     unexamined: tuple[str, ...]
     more_unexamined: int
     seen: tuple[SeenRow, ...]
@@ -101,6 +101,7 @@ class DiagnosisView:
     more_findings: int
     notes: tuple[str, ...]
     aside: Table[tables.GroupRow]
+    out_of_time: str
     noticed: Table[tables.GroupRow]
     alternatives: Table[tables.AlternativeRow]
     gaps: tuple[str, ...]
@@ -130,7 +131,7 @@ def diagnosis_view(
     blocks = len(answer.blocks(everything=True))
     return DiagnosisView(
         title=f"{answer.state}: {answer.verdict}",
-        attempt=answer.attempt,
+        attempt=f"{clip(result.diagnosis.workload_id, _NAME_COLUMNS)}, attempt {result.diagnosis.attempt}",
         about=tuple(_about(result.context)),
         badge=states.state(result.diagnosis.terminal_state),
         verdict=answer.verdict,
@@ -143,7 +144,7 @@ def diagnosis_view(
         would_decide=" ".join(told.get("would decide", ())),
         exclude=" ".join(told.get("exclude", ())),
         sure=_sure(answer),
-        why=" ".join(told.get("why", ())),
+        why=tuple(_why(answer)),
         unexamined=tuple(not_seen[:SHOWN_GAPS]),
         more_unexamined=max(0, len(not_seen) - SHOWN_GAPS),
         seen=seen,
@@ -155,6 +156,7 @@ def diagnosis_view(
         more_findings=max(0, blocks - SHOWN_BLOCKS),
         notes=tuple(words.sentence(note) for note in result.diagnosis.notes[: tables.SHOWN_ROWS]),
         aside=tables.aside_rows(answer, href),
+        out_of_time=out_of_time(answer),
         noticed=tables.noticed_rows(answer, href),
         alternatives=tables.alternative_rows(answer, href),
         gaps=tuple(not_seen[: tables.SHOWN_ROWS]),
@@ -244,15 +246,25 @@ def _sure(answer: Answer) -> str:
     if answer.rivals:
         return f"The earliest that ends jobs, of {words.counted(len(diagnosis.causes), 'cause')} in a proven order."
     if answer.causes[0].confidence is Confidence.COMPOUND:
-        return f"{words.counted(len(answer.causes), 'cause')} of one kind; no cause of another kind is left."
+        place = words.SUB_DOMAINS[diagnosis.sub_domain]
+        counted = words.counted(len(answer.causes), "cause")
+        return f"{counted}, all of one sub-domain ({place}); none of another is left."
     return "One cause is left."
+
+
+def _why(answer: Answer) -> Iterator[str]:
+    """Why the cause that counts first is held to be it; of several that fit, each says which of them is meant."""
+    causes = lead_causes(answer)
+    for cause in causes:
+        place = answer.where_of(cause.node, cause.device, None)
+        which = words.sentence(cause.meaning) + (f" on {place}" if place else "")
+        yield f"{which}: {cause.why}" if len(causes) > 1 else cause.why
 
 
 def _about(context: ExecutionContext) -> Iterator[str]:
     """What the attempt was, in a few words each."""
-    yield from (part for part in (context.name, context.user and f"user {context.user}") if part)
-    if context.cluster:
-        yield f"cluster {context.cluster}"
+    named = ("", context.name), ("user ", context.user), ("cluster ", context.cluster)
+    yield from (kind + clip(name, _ABOUT_COLUMNS) for kind, name in named if name)
     if context.nodes:
         yield words.counted(len(context.nodes), "node")
     if context.nranks:
@@ -265,7 +277,7 @@ def _about(context: ExecutionContext) -> Iterator[str]:
 
 def stamp(at: datetime) -> str:
     """A time of the scheduler, to the second: `2026-05-04 03:07:41Z`."""
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds") + "Z"
+    return f"{moments.second(at)}Z"
 
 
 # --- identity -----------------------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
-from attribution.dashboard.views import links
+from attribution.dashboard.views import links, moments
 from attribution.dashboard.views.attempts import NAME_COLUMNS, RowView, age, row_view
 from attribution.dashboard.views.spans import Choice, SpanQuery
 from attribution.dashboard.views.strip import Strip, strip
@@ -185,8 +185,7 @@ class UnitView:
 
 def when(at: datetime, now: datetime) -> When:
     """A moment as tables show it."""
-    shown = words.time(at)[: len("2026-05-04 03:06:58")]
-    return When(at.astimezone(UTC).isoformat(timespec="seconds"), shown, age(at, now))
+    return When(moments.instant(at), moments.second(at), age(at, now))
 
 
 def unit_words(unit: str) -> str:

@@ -23,7 +23,7 @@ def read_keys(given: Iterable[tuple[str, str]], known: Sequence[str]) -> dict[st
     problems = []
     for key, value in given:
         if key not in known:
-            remedy = nearest(key, known) or f"the keys are {', '.join(known)}"
+            remedy = nearest(key, known) or (f"the keys are {', '.join(known)}" if known else "this page has none")
             problems.append(item(key, "unknown-key", "is not a key of this page", remedy))
         elif key in values:
             problems.append(item(key, "twice", "is given twice", "give it once"))

@@ -22,10 +22,11 @@ class NameView:
 
 @dataclass(frozen=True, slots=True)
 class SectionView:
-    """A paragraph (`text`), names (`names`) or lines as they stand (`lines`)."""
+    """A paragraph (`text`), any of several texts (`quoted`), names (`names`) or lines as they stand (`lines`)."""
 
     heading: str
     text: str = ""
+    quoted: tuple[str, ...] = ()
     names: tuple[NameView, ...] = ()
     more: int = 0
     lines: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ def manual_view(told: Manual, href: Href) -> ManualView:
 def _sections(sections: tuple[Section, ...], href: Href) -> Iterator[SectionView]:
     for section in sections:
         if isinstance(section, Paragraph):
-            yield SectionView(section.heading, text=section.text)
+            yield SectionView(section.heading, text="" if section.quoted else section.text, quoted=section.quoted)
         elif isinstance(section, Names):
             names = tuple(NameView(name, text, href(name)) for name, text in section.rows)
             yield SectionView(section.heading, names=names, more=section.more)

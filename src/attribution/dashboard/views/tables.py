@@ -1,11 +1,11 @@
 """Tables of a diagnosis: what was set aside, considered, not tested, examined, and what the connectors did."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from attribution.contracts.coverage import CoverageLine
-from attribution.contracts.diagnosis import Symptom
+from attribution.contracts.diagnosis import Alternative, Symptom
 from attribution.contracts.result import ConnectorReport
 from attribution.contracts.vocabulary import Status, SubDomain, SymptomStatus
 from attribution.dashboard.views.evidence import Cited, Href, RawLine, cited, raw
@@ -65,6 +65,15 @@ class GroupRow:
     href: str
 
 
+SymptomsOf = Mapping[tuple[str, str | None], Sequence[Symptom]]
+"""Findings by their kind and node."""
+
+
+def symptoms_of(answer: Answer) -> SymptomsOf:
+    """All findings."""
+    return grouped(answer.diagnosis.symptoms, lambda symptom: (symptom.symptom, symptom.node))
+
+
 def aside_rows(answer: Answer, href: Href) -> Table[GroupRow]:
     """What was set aside, by which rule and why."""
     return _groups(answer, set_aside(answer), href)
@@ -76,23 +85,41 @@ def noticed_rows(answer: Answer, href: Href) -> Table[GroupRow]:
 
 
 def _groups(answer: Answer, groups: Sequence[Group], href: Href) -> Table[GroupRow]:
-    members = grouped(answer.diagnosis.symptoms, _kind)
-    return made(groups, lambda group: _group(answer, group, members[group.symptom, group.rule, group.reason], href))
+    members, found = grouped(answer.diagnosis.symptoms, _kind), symptoms_of(answer)
+
+    def row(group: Group) -> GroupRow:
+        kin = members[group.symptom, group.rule, group.reason]
+        return _group(answer, group, kin, _in_turn(answer, kin[0], found), href)
+
+    return made(groups, row)
 
 
-def _group(answer: Answer, group: Group, members: Sequence[Symptom], href: Href) -> GroupRow:
+def _group(answer: Answer, group: Group, members: Sequence[Symptom], in_turn: str, href: Href) -> GroupRow:
     item = next((answer.evidence[e] for s in members for e in s.evidence_ids if e in answer.evidence), None)
     return GroupRow(
         what=words.sentence(group.what),
         symptom=group.symptom,
         nodes=answer.nodes(group.nodes, SHOWN_NODES),
         first_at=words.time(group.first_at) if group.first_at else "",
-        reason=group.reason,
+        reason=group.reason + in_turn,
         rule=group.rule,
         example=raw(item, EXAMPLE_COLUMNS) if item else None,
         place=place_of_line(item) if item else "",
         href=href(item.id) if item else "",
     )
+
+
+def _in_turn(answer: Answer, symptom: Symptom, found: SymptomsOf) -> str:
+    """What became of the finding for which this one was set aside, where it is no cause itself."""
+    by = symptom.demoted_by
+    if by is None or by.symptom is None or (by.symptom, by.node) in {(c.symptom, c.node) for c in answer.causes}:
+        return ""
+    kin = found.get((by.symptom, by.node), ())
+    further = next((s.demoted_by for s in kin if s.demoted_by and s.demoted_by.symptom), None)
+    if further is None or any(s.status is SymptomStatus.ACTIVE for s in kin):
+        return ""
+    on = f" on {answer.node(further.node)}" if further.node else ""
+    return f"; that gave way in turn to {words.symptom(further.symptom or '')}{on}"
 
 
 def _kind(symptom: Symptom) -> tuple[str, str, str]:
@@ -110,11 +137,13 @@ class AlternativeRow:
     nodes: str
     ruled_out: bool
     because: str
-    lines: tuple[Cited, ...]
+    own: tuple[Cited, ...]
+    against: tuple[Cited, ...]
 
 
 def alternative_rows(answer: Answer, href: Href) -> Table[AlternativeRow]:
     """Causes that were considered; those that differ only in their node are one row."""
+    found = symptoms_of(answer)
     alike = grouped(answer.diagnosis.alternatives, lambda a: (a.ruled_out, a.symptom, a.sub_domain, a.because))
     return table(
         AlternativeRow(
@@ -124,10 +153,29 @@ def alternative_rows(answer: Answer, href: Href) -> Table[AlternativeRow]:
             nodes=answer.nodes([item.node for item in items if item.node], SHOWN_NODES),
             ruled_out=ruled_out,
             because=because,
-            lines=cited(answer, (e for item in items for e in item.evidence_ids), href),
+            own=cited(answer, (e for item in items for e in lines_of(item, found).own), href),
+            against=cited(answer, (e for item in items for e in lines_of(item, found).against), href),
         )
         for (ruled_out, symptom, sub_domain, because), items in alike.items()
     )
+
+
+class AlternativeLines(NamedTuple):
+    """Ids of lines: those that show a cause that was considered, and those that rule it out."""
+
+    own: tuple[str, ...]
+    against: tuple[str, ...]
+
+
+def lines_of(item: Alternative, found: SymptomsOf) -> AlternativeLines:
+    """A finding that another one explains is cited with the line of that other one: its own are kept with itself."""
+    kin = found.get((item.symptom, item.node), ())
+    aside = [s for s in kin if s.demoted_by and s.demoted_by.reason == item.because]
+    own = {e: None for s in aside or kin for e in s.evidence_ids}
+    if not item.ruled_out:
+        return AlternativeLines(tuple(own | dict.fromkeys(item.evidence_ids)), ())
+    explained = any(s.demoted_by and s.demoted_by.symptom for s in aside)
+    return AlternativeLines(tuple(own), tuple(e for e in item.evidence_ids if explained or e not in own))
 
 
 # --- what was not seen --------------------------------------------------------------------------------------------

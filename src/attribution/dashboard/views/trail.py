@@ -8,7 +8,7 @@ from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import SymptomStatus
 from attribution.dashboard.views import links
 from attribution.dashboard.views.evidence import EvidenceView, evidence
-from attribution.dashboard.views.tables import Table, table
+from attribution.dashboard.views.tables import Table, lines_of, symptoms_of, table
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
@@ -105,7 +105,7 @@ def _place(answer: Answer, item: Evidence) -> Iterator[tuple[str, str]]:
 def _clock(secs: float) -> str:
     if secs >= words.ZONE_UNKNOWN_SECS:
         return "a local clock whose zone is not known: it orders only lines of this node and source"
-    return f"UTC, within ±{secs:.4g} s"
+    return f"UTC, within ±{secs:.4g} s" if secs >= 0.001 else f"UTC, within ±{secs * 1e6:.4g} µs"
 
 
 def uses(answer: Answer, evidence_id: str) -> Iterator[Use]:
@@ -134,9 +134,12 @@ def uses(answer: Answer, evidence_id: str) -> Iterator[Use]:
                 _cut(by.reason) if by else "",
                 by.rule if by else "",
             )
+    found = symptoms_of(answer)
     for item in diagnosis.alternatives:
-        if evidence_id in item.evidence_ids:
-            part = "rules out an alternative" if item.ruled_out else "an alternative that still stands"
+        lines = lines_of(item, found)
+        if evidence_id in (*lines.own, *lines.against):
+            state = "was ruled out" if item.ruled_out else "still stands"
+            part = "rules out an alternative" if evidence_id in lines.against else f"an alternative that {state}"
             where = answer.node(item.node) if item.node else ""
             yield Use(part, words.symptom(item.symptom), item.symptom, _cut(where), _cut(item.because), "")
 
