@@ -512,6 +512,29 @@ def test_what_was_sent_in_confidence_comes_back_in_no_report() -> None:
             assert not any(secret in reason for secret in secrets for reason in reasons)
 
 
+def test_the_secrets_of_an_address_come_back_in_no_report() -> None:
+    def echo(request: Request) -> Reply:
+        return Reply(400, f"{request.headers.get('authorization')} {request.params}", content_type="text/plain")
+
+    with Server(echo) as server:
+        for user in ("alice:s3cret%2Dx@", "t0ken-x@"):
+            address = server.url.replace("://", f"://{user}")
+            connector = Loki(settings(f"{address}?sig=s1gn%3Dx"))
+            reasons = [reason or "" for *_, reason in told(collected(connector, attempt(), PLAN))]
+            connector.close()
+            assert any("400: Basic *** " in reason for reason in reasons)
+            assert not any(secret in reason for secret in ("s3cret", "t0ken", "s1gn") for reason in reasons)
+
+
+def test_the_query_of_an_address_stands_behind_each_path() -> None:
+    with Server(double()) as server:
+        connector = Loki(settings(f"{server.url}/?gate=open"))
+        found = collected(connector, attempt(), PLAN)
+        connector.close()
+    assert {request.path for request in server.requests} >= {"/loki/api/v1/query_range"}
+    assert {request.params.get("gate") for request in server.requests} == {"open"} and texts(found)
+
+
 def test_a_server_that_wants_a_tenant_says_which_setting_it_is() -> None:
     found = asked(double(), attempt(), tenant=None)
     assert {reason for *_, reason in told(found)} == {"asks for a tenant (401: no org id); set `tenant`"}

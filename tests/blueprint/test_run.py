@@ -179,8 +179,10 @@ def test_nodes_and_times_without_a_scheduler(tmp_path: Path, url: str) -> None:
          "--end: P004 is before --start (give the later time last)"),
         (["--workers", "0"], "--workers: D014 has `workers: 0`: input should be greater than or equal to 1 "
          "(attempts that are worked on at the same time)"),
-        (["--service-url", "service:8000"], "--service-url: D014 has a wrong `service.url`: is no address such as "
-         "http://127.0.0.1:8000"),
+        *((["--service-url", url], "--service-url: D014 has a wrong `service.url`: is no address such as "
+           "https://host.example:8000") for url in ("service:8000", "http://[::1/x", "http://h:99999", "http://h:p")),
+        (["--sinks-webhook-url", "http://[::1/x"], "--sinks-webhook-url: D014 has a wrong `sinks.webhook.url`: is no "
+         "address such as https://host.example:8000"),
         (["--service-url", "http://127.0.0.1:9", "--rules", ".", "--context-static-bundles", "gone"],
          "--rules: P005 has no effect on another Service (give --rules to `attribution serve`)"),
         (["--config", "gone.yaml"], "gone.yaml: K004 cannot be read: No such file or directory (check the path)"),

@@ -11,10 +11,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
-import httpx
 import pytest
 
 from attribution.blueprint.connectors.registry import find_connectors
@@ -23,11 +21,13 @@ from attribution.blueprint.orchestrator import Parts
 from attribution.blueprint.settings import BlueprintSettings
 from attribution.cli.checkup import Check, Finding, Health, connector_checks, run_checks, service_checks
 from attribution.cli.main import main
+from attribution.client.client import AttributionClient
 from attribution.contracts.context import ExecutionContext
 from attribution.store.backlog import Backlog, Sighting
 from attribution.store.codec import to_json
 from attribution.store.database import open_store
 from attribution.store.outbox import Outbox
+from attribution.testing import Reply, Server
 
 from tests.blueprint.results import result
 from tests.blueprint.test_run import environment, served
@@ -96,6 +96,12 @@ def test_without_anything_configured_that_is_a_warning(tmp_path: Path) -> None:
     assert "does not exist yet" in text and not (tmp_path / "state").exists(), "a look makes nothing"
 
 
+def test_each_thing_that_is_not_well_has_its_own_remedy() -> None:
+    parts = Parts({}, {}, {"stdout": Stdout(StdoutSettings())})
+    found = looked(*connector_checks(parts, find_connectors()))
+    assert [one.remedy for one in found if one.what == "context"] == ["configure one in the section `context`"]
+
+
 def test_a_service_that_is_away_is_broken_and_its_clock_unknown(tmp_path: Path) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
@@ -119,15 +125,20 @@ def test_a_service_that_is_away_is_broken_and_its_clock_unknown(tmp_path: Path) 
     ],
 )
 def test_clocks_are_compared(ahead: float | None, health: Health, text: str) -> None:
-    def get(*_: Any, **__: Any) -> httpx.Response:
-        if ahead is None:
-            return httpx.Response(200)
-        return httpx.Response(200, headers={"Date": format_datetime(datetime.now(UTC) + timedelta(seconds=ahead))})
-
+    told = "" if ahead is None else format_datetime(datetime.now(UTC) + timedelta(seconds=ahead))
     _, check = service_checks(BlueprintSettings.model_validate({"service": {"url": "http://service"}}))
-    with patch("attribution.cli.checkup.httpx.get", get):
+    with patch.object(AttributionClient, "told_time", lambda *_: told):
         (found,) = looked(check)
     assert found.health is health and text in found.text and (found.remedy or health is Health.OK)
+
+
+def test_the_time_of_a_service_behind_a_gateway_that_wants_a_query() -> None:
+    with Server(lambda request: Reply(clock_secs=3600)) as server:
+        endpoint = {"service": {"url": f"{server.url}/base?team=a"}}
+        _, check = service_checks(BlueprintSettings.model_validate(endpoint))
+        (found,) = looked(check)
+    assert "behind the Service's" in found.text
+    assert [(request.path, request.params) for request in server.requests] == [("/base/v2/healthz", {"team": "a"})]
 
 
 class Programmed(Stdout):

@@ -18,12 +18,14 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from attribution.client import retry
+from attribution.client.bounded import below
 from attribution.client.client import AttributionClient, BatchLimits
 from attribution.client.errors import ServiceMisunderstood, ServiceProblem, ServiceUnreachable
 from attribution.client.in_process import InProcess
 from attribution.client.retry import NO_RETRIES, Retries, retry_after_secs
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.observation import Observation
+from attribution.testing import Reply, Server
 
 OPENED = {
     "attributor_id": "a/b",
@@ -373,3 +375,62 @@ def test_an_application_that_breaks_is_a_problem_of_the_service() -> None:
         pytest.raises(ServiceProblem, match="answered 500"),
     ):
         service.plan()
+
+
+# --- a network that is hostile ----------------------------------------------------------------------------------------
+
+
+def test_a_path_stands_before_the_query_of_the_address() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        return httpx.Response(200, json=OPENED)
+
+    transport = httpx.MockTransport(answer)
+    with AttributionClient("http://service/base/?team=a%2Fb", transport=transport, retries=FAST) as found:
+        found.open(ExecutionContext(workload_id="job-7"))
+    assert asked == ["http://service/base/v2/attributors?team=a%2Fb"]
+    assert below("http://h/a?b=1", "/c", {"d": "e f"}) == "http://h/a/c?b=1&d=e+f"
+    assert below("http://h/", "/c") == "http://h/c"
+
+
+@pytest.mark.parametrize("reply", [Reply(body="{}" + " " * 500, drip_secs=0.05), Reply(drip_header_secs=0.05)])
+def test_a_service_that_drips_is_unreachable_in_time(reply: Reply) -> None:
+    with (
+        Server(lambda request: reply) as server,
+        AttributionClient(server.url, timeout_secs=0.3) as found,
+        pytest.raises(ServiceUnreachable, match="no answer within the time allowed"),
+    ):
+        found.plan(NO_RETRIES)
+    with (
+        Server(lambda request: reply) as server,
+        AttributionClient(server.url) as found,
+        pytest.raises(ServiceUnreachable, match="no answer within the time allowed"),
+    ):
+        found.plan(NO_RETRIES.within(0.3))
+
+
+def test_what_cannot_be_decompressed_is_no_service() -> None:
+    reply = Reply(body="no gzip", headers={"Content-Encoding": "gzip"})
+    with (
+        Server(lambda request: reply) as server,
+        AttributionClient(server.url) as found,
+        pytest.raises(ServiceMisunderstood, match="sent what cannot be decompressed"),
+    ):
+        found.plan(NO_RETRIES)
+
+
+def test_an_address_is_told_without_its_secrets() -> None:
+    with (
+        AttributionClient("http://me:hush@127.0.0.1:1/a?token=t0ken") as found,
+        pytest.raises(ServiceUnreachable) as raised,
+    ):
+        found.plan(NO_RETRIES)
+    assert str(raised.value).startswith("the Service at http://127.0.0.1:1/a gave no answer")
+    with (
+        AttributionClient("http://h:port/?token=t0ken") as found,
+        pytest.raises(ServiceUnreachable, match="it is no address that can be used") as raised,
+    ):
+        found.plan(NO_RETRIES)
+    assert "t0ken" not in str(raised.value)

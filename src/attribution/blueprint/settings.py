@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, create_model, field_validator
+from pydantic import Field, create_model
 
 from attribution.blueprint.connectors.base import Connector, Kind
 from attribution.blueprint.connectors.registry import Registry
@@ -13,7 +13,7 @@ from attribution.blueprint.watching.settings import WatchSettings
 from attribution.client.client import BatchLimits
 from attribution.client.retry import Retries
 from attribution.configuration.layers import Origins, load
-from attribution.configuration.secrets import Address, Secret
+from attribution.configuration.secrets import HttpAddress, Secret
 from attribution.contracts.base import Strict
 from attribution.contracts.errors import ConfigurationError, Problem
 
@@ -21,7 +21,7 @@ from attribution.contracts.errors import ConfigurationError, Problem
 class Endpoint(Strict):
     """Which Service is asked, and how patiently."""
 
-    url: Address | None = Field(
+    url: HttpAddress | None = Field(
         default=None,
         description="address of the Attribution Service; without one, it runs within this process",
     )
@@ -31,13 +31,6 @@ class Endpoint(Strict):
     retry_secs: float = Field(default=60.0, ge=0, description="how long a call is tried again before it is given up")
     batch_bytes: int = Field(default=4 << 20, ge=1, description="bytes of observations in one request, uncompressed")
     batch_observations: int = Field(default=500, ge=1, description="observations in one request")
-
-    @field_validator("url")
-    @classmethod
-    def _is_address(cls, value: str | None) -> str | None:
-        if value is not None and not re.match(r"https?://[^/\s]", value):
-            raise ValueError("is no address such as http://127.0.0.1:8000")
-        return value
 
     @property
     def retries(self) -> Retries:

@@ -13,7 +13,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import httpx
 from sqlalchemy import delete, false
 
 from attribution.blueprint.connectors.base import Connector, ConnectorError
@@ -100,8 +99,8 @@ def connector_checks(parts: Parts, registry: Registry) -> Iterator[Check]:
     """One check for each connector in use and for the programs it starts; one for those that cannot be loaded."""
     if all(isinstance(connector, AdHoc) for connector in parts.contexts.values()):
         text = "no connector finds attempts: only nodes and a span of time can be asked for"
-        remedy = "configure one in the section `context`"
-        yield Check("context", lambda: [Finding("context", Health.WARNING, text, remedy)], "")
+        none = Finding("context", Health.WARNING, text, "configure one in the section `context`")
+        yield Check("context", lambda: [none], "")
     programs: set[str] = set()
     for place, connector in parts.all():
         if isinstance(connector, AdHoc):
@@ -157,15 +156,14 @@ def service_checks(settings: BlueprintSettings) -> Iterator[Check]:
 def _service(endpoint: Endpoint, remedy: str) -> Finding:
     assert endpoint.url is not None
     shown = without_secrets(endpoint.url)
-    token = endpoint.token.get_secret_value() if endpoint.token else None
     try:
-        with AttributionClient(endpoint.url, token, timeout_secs=endpoint.timeout_secs, retries=NO_RETRIES) as client:
+        with _client(endpoint) as client:
             plan = client.plan(NO_RETRIES)
     except ServiceProblem as problem:
         if problem.status not in {401, 403}:
             return Finding("service", Health.BROKEN, one_line(problem), "look at the log of the Service")
         remedy = "set service.token_file to a file with a token of the Service's tokens file"
-        text = "refuses the token" if token else "asks for a token, and none is set"
+        text = "refuses the token" if endpoint.token else "asks for a token, and none is set"
         return Finding("service", Health.BROKEN, f"{shown} {text}", remedy)
     except ServiceError as error:
         return Finding("service", Health.BROKEN, one_line(error), remedy)
@@ -173,15 +171,21 @@ def _service(endpoint: Endpoint, remedy: str) -> Finding:
     return Finding("service", Health.OK, text)
 
 
+def _client(endpoint: Endpoint) -> AttributionClient:
+    assert endpoint.url is not None
+    token = endpoint.token.get_secret_value() if endpoint.token else None
+    return AttributionClient(endpoint.url, token, timeout_secs=endpoint.timeout_secs)
+
+
 def _clock(endpoint: Endpoint) -> Finding:
     """How far the Service's clock is from ours; its Date has whole seconds."""
-    assert endpoint.url is not None
     try:
-        before = datetime.now(UTC)
-        response = httpx.get(f"{endpoint.url.rstrip('/')}/v2/healthz", timeout=endpoint.timeout_secs)
-        after = datetime.now(UTC)
-        theirs = parsedate_to_datetime(response.headers.get("date", "")).astimezone(UTC)
-    except (httpx.HTTPError, httpx.InvalidURL):
+        with _client(endpoint) as client:
+            before = datetime.now(UTC)
+            told = client.told_time(NO_RETRIES)
+            after = datetime.now(UTC)
+        theirs = parsedate_to_datetime(told).astimezone(UTC)
+    except ServiceError:
         return Finding("clock", Health.WARNING, "cannot be compared: the Service does not answer", "see `service`")
     except ValueError:
         remedy = "have whatever stands before the Service keep its Date header"

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx
 import zstandard
 from pydantic import BaseModel, ValidationError
 
 import attribution
+from attribution.client.bounded import below, in_time, within
 from attribution.client.errors import ServiceError, ServiceMisunderstood, ServiceProblem, ServiceUnreachable
 from attribution.client.retry import Busy, Retries, send
 from attribution.contracts.context import ExecutionContext
@@ -52,9 +53,9 @@ class Tagged:
 class AttributionClient:
     """A connection to the Service at `base_url`. May be used by several threads at once; close it, or use `with`.
 
-    `transport` takes the place of the network (see `in_process`). `timeout_secs` bounds each wait for the network,
-    `answer_timeout_secs` the wait for a diagnosis. Calls raise ServiceProblem (the Service refused), ServiceUnreachable
-    (no answer after all retries) or ServiceMisunderstood (it is no Service that speaks version 2).
+    `transport` takes the place of the network (see `in_process`). `timeout_secs` bounds a call to the last byte of its
+    answer, `answer_timeout_secs` that for a diagnosis. Calls raise ServiceProblem (the Service refused),
+    ServiceUnreachable (no answer after all retries) or ServiceMisunderstood (it is no Service that speaks version 2).
     """
 
     def __init__(
@@ -71,11 +72,13 @@ class AttributionClient:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         self.base_url = base_url.rstrip("/")
+        self.address = _shown(base_url)
         self._retries = retries
         self._limits = limits
         self._timeout_secs = timeout_secs
         self._answer_timeout_secs = answer_timeout_secs
-        self._http = httpx.Client(base_url=self.base_url, headers=headers, transport=transport, follow_redirects=False)
+        self._http = httpx.Client(headers=headers, transport=transport, follow_redirects=False)
+        in_time(self._http)
 
     def __enter__(self) -> Self:
         return self
@@ -146,6 +149,10 @@ class AttributionClient:
         """What evidence the loaded catalog can use."""
         return self._read(CollectionPlan, self._call("GET", "/v2/collection-plan", retries=retries))
 
+    def told_time(self, retries: Retries | None = None) -> str:
+        """The time that the Service tells with an answer, as a `Date` header has it; empty if it tells none."""
+        return str(self._call("GET", "/v2/healthz", retries=retries).headers.get("date", ""))
+
     # --- calls --------------------------------------------------------------------------------------------------------
 
     def _submit(
@@ -164,7 +171,7 @@ class AttributionClient:
             return self._halves(attributor_id, first, lines, retries)
         answer = self._read(BatchAnswer, response)
         if sorted(item.index for item in answer.observations) != list(range(len(lines))):
-            raise ServiceMisunderstood(self.base_url, "it did not answer each observation of a batch once")
+            raise ServiceMisunderstood(self.address, "it did not answer each observation of a batch once")
         return [item.model_copy(update={"index": first + item.index}) for item in answer.observations]
 
     def _halves(
@@ -194,14 +201,23 @@ class AttributionClient:
         timeout = timeout if retries.try_secs is None else min(timeout, retries.try_secs)
 
         def call() -> httpx.Response:
-            return self._http.request(method, path, content=body, headers=named | (headers or {}), timeout=timeout)
+            url = below(self.base_url, path)
+            with within(timeout):
+                return self._http.request(method, url, content=body, headers=named | (headers or {}), timeout=timeout)
 
-        tried = send(call, retries)
+        try:
+            tried = send(call, retries)
+        except httpx.DecodingError as error:
+            raise ServiceMisunderstood(
+                self.address, f"it sent what cannot be decompressed ({_reason(error)})"
+            ) from None
+        except httpx.InvalidURL:  # its words hold the address, which may be a secret
+            raise ServiceUnreachable(self.address, "it is no address that can be used", 1) from None
         response = tried.response
         if isinstance(tried.error, Busy):
             response = tried.error.response
         elif tried.error is not None:
-            raise ServiceUnreachable(self.base_url, _reason(tried.error), tried.tries) from None
+            raise ServiceUnreachable(self.address, _reason(tried.error), tried.tries) from None
         assert response is not None
         if response.is_success or response.status_code == httpx.codes.NOT_MODIFIED:
             return response
@@ -212,7 +228,7 @@ class AttributionClient:
             details = ProblemDetails.model_validate_json(response.content)
         except ValidationError:
             if response.status_code < httpx.codes.BAD_REQUEST:
-                return ServiceMisunderstood(self.base_url, f"it answered with status {response.status_code}")
+                return ServiceMisunderstood(self.address, f"it answered with status {response.status_code}")
             phrase = response.reason_phrase or "no reason given"
             details = ProblemDetails(type="about:blank", title=phrase, status=response.status_code, detail=phrase)
         return ServiceProblem(response.status_code, details)
@@ -223,7 +239,7 @@ class AttributionClient:
         except ValidationError as error:
             where = ".".join(str(part) for part in error.errors()[0]["loc"])
             what = f"its answer is no {model.__name__}" + (f" (`{where}`)" if where else "")
-            raise ServiceMisunderstood(self.base_url, what) from None
+            raise ServiceMisunderstood(self.address, what) from None
 
 
 _REFUSED_AS_A_WHOLE = frozenset({413, 422})
@@ -245,6 +261,15 @@ def _batches(observations: Sequence[Observation], limits: BatchLimits) -> Iterat
         size += len(line) + 1
     if lines:
         yield first, lines
+
+
+def _shown(url: str) -> str:
+    """An address without a user, a password and a query, any of which may be a secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "(no address)"
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
 
 
 def _reason(error: Exception) -> str:

@@ -1,8 +1,11 @@
 """What a cluster, or `kubectl`, says when it does not answer what was asked, and what is made of it."""
 
 import os
+import socket
+import threading
+import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -201,9 +204,19 @@ def test_certificates_that_cannot_be_read_are_told(tmp_path: Path) -> None:
         connect(KubernetesAccess(api_url="https://10.0.0.1", ca_file=tmp_path / "none.crt"))
 
 
-@pytest.mark.parametrize("url", ["10.0.0.1:6443", "https://user:word@10.0.0.1", "ftp://x"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "10.0.0.1:6443",
+        "https://user:word@10.0.0.1",
+        "ftp://x",
+        "http://[::1/x",
+        "http://10.0.0.1:99999",
+        "http://h?token=t",
+    ],
+)
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match=r"is no address such as https://kubernetes\.default\.svc"):
+    with pytest.raises(ValueError, match=r"is no address such as https://host|holds more than a host and a path"):
         KubernetesAccess(api_url=url)
 
 
@@ -224,3 +237,73 @@ def test_a_server_that_drips_is_given_up(reached: Reached, reply: Reply) -> None
     with closing(client), pytest.raises(ClusterError) as raised:
         list(client.list(POD))
     assert raised.value.why is Why.LATE
+
+
+@pytest.mark.parametrize("idle", [False, True])
+def test_a_refusal_that_drips_is_told_in_time(idle: bool) -> None:
+    """Each line of a log may take its time; a refusal may not."""
+    with Server(lambda request: Reply(403, "x" * 1000, drip_secs=0.05)) as server, closing(_own(server)) as api:
+        begun = time.monotonic()
+        with pytest.raises(ClusterError) as raised:
+            list(api.send("/api/v1/pods", {}, secs=0.3, idle=idle))
+    assert raised.value.why is Why.FORBIDDEN and time.monotonic() - begun < 30
+
+
+def test_a_log_that_drips_is_read_on_until_it_is_halted() -> None:
+    read: list[bytes] = []
+    with (
+        Server(lambda request: Reply(body="x" * 1000, drip_secs=0.05)) as server,
+        closing(_own(server)) as api,
+        pytest.raises(ClusterError) as raised,
+    ):
+        for piece in api.send("/log", {}, secs=0.4, idle=True, halted=lambda: len(b"".join(read)) >= 12):
+            read.append(piece)
+    assert raised.value.why is Why.HALTED, "twelve pieces took longer than one may"
+
+
+def test_a_chunk_whose_size_never_ends_is_late() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, closing(_own(listener)) as api:
+        threading.Thread(target=_drip_a_size, args=(listener,), daemon=True).start()
+        for idle in (False, True):
+            with pytest.raises(ClusterError) as raised:
+                list(api.send("/log", {}, secs=0.3, idle=idle))
+            assert raised.value.why is Why.LATE
+
+
+def _own(server: Server | socket.socket) -> Api:
+    url = server.url if isinstance(server, Server) else f"http://127.0.0.1:{server.getsockname()[1]}"
+    return Api(url, None, None)
+
+
+def _drip_a_size(listener: socket.socket) -> None:
+    for _ in range(2):
+        connection, _address = listener.accept()
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for _ in range(600):
+                connection.sendall(b"0")
+                time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("reply", "why", "said"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", Why.UNREADABLE,
+         "sent what cannot be decompressed"),
+        (b"SSH-2.0-x\r\n", Why.UNAVAILABLE, "gave no whole answer in HTTP"),
+    ],
+)  # fmt: skip
+def test_what_answers_in_no_way_that_is_known_was_reached(reply: bytes, why: Why, said: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener, closing(_own(listener)) as api:
+        threading.Thread(target=_answer_once, args=(listener, reply), daemon=True).start()
+        with pytest.raises(ClusterError, match=said) as raised:
+            list(api.send("/api", {}, secs=5))
+    assert raised.value.why is why and "cannot be reached" not in str(raised.value)
+
+
+def _answer_once(listener: socket.socket, reply: bytes) -> None:
+    connection, _ = listener.accept()
+    with connection:
+        connection.recv(65536)
+        connection.sendall(reply)

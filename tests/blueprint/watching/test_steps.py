@@ -245,6 +245,16 @@ def test_a_service_that_cannot_be_had_costs_no_attempt_a_try(store: Store, statu
     assert sorted(steps.results) == ["a", "b"] and steps.pressure.left_secs() == 0
 
 
+def test_an_answer_that_cannot_be_read_is_no_fault_of_the_attempt(store: Store) -> None:
+    """Something else than the Service answers at its address, such as a proxy with a page of its own."""
+    garbled = httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(b"no gzip"))
+    steps = Steps(store, Scripted(ended("a")), FakeService(lambda request, before: garbled), retries=0)
+    steps.round()
+    steps.run()
+    assert steps.metric("diagnoses_total", outcome="postponed") == 1
+    assert steps.events("attempt not diagnosed") == [] == steps.events("attempt given up")
+
+
 def test_a_worker_whose_lease_is_over_ends_nothing(store: Store) -> None:
     """Another watcher takes the attempt over while this one is still at it."""
     others: list[Steps] = []

@@ -5,18 +5,18 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import httpcore
 import httpx
 from pydantic import AfterValidator
 
 import attribution
 from attribution.blueprint.connectors.base import ConnectorError
 from attribution.blueprint.connectors.foreign import one_line
+from attribution.client.bounded import in_time, within
+from attribution.configuration.secrets import Secret
 
 
 class Why(StrEnum):
@@ -49,6 +49,15 @@ def in_header(value: str) -> str:
 
 Header = Annotated[str, AfterValidator(in_header)]
 """A setting that is sent in a header."""
+
+
+def _secret_in_header(value: Secret) -> Secret:
+    in_header(value.get_secret_value())
+    return value
+
+
+SecretHeader = Annotated[Secret, AfterValidator(_secret_in_header)]
+"""A secret that is sent in a header."""
 
 
 def bearer(file: Path) -> dict[str, str]:
@@ -118,28 +127,23 @@ class Caller:
 
         Raises httpx.TransportError where another try may do, which `unanswered` puts into words, and else Refused.
         """
-        try:
-            with (
-                _within(self._timeout_secs),
-                self._opened().stream(method, url, content=body, headers=headers) as found,
-            ):
-                yield found
-        except httpx.DecodingError as error:
-            raise Refused(Why.UNREADABLE, f"sent what cannot be decompressed: {one_line(error)}") from None
-        except httpx.InvalidURL:  # its words hold the address, which may be a secret
-            raise Refused(Why.WRONG, "has an address that cannot be used; check its host and port") from None
-        except (httpx.LocalProtocolError, ValueError):  # its words hold the header, which may be a secret
-            raise Refused(
-                Why.WRONG, "cannot be asked: its address, a token, a user or a header holds characters that none may"
-            ) from None
+        with (
+            worded(),
+            within(self._timeout_secs),
+            self._opened().stream(method, url, content=body, headers=headers) as found,
+        ):
+            yield found
 
     def begun(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], secs: float
     ) -> httpx.Response:
-        """An answer of which the headers came within `secs`; whoever called reads it, and closes it."""
-        client = self._opened()
-        request = client.build_request(method, url, content=body, headers=headers, timeout=secs)
-        with _within(secs):
+        """An answer of which the headers came within `secs`; whoever called reads it with `pieces`, and closes it.
+
+        Raises what `answer` raises.
+        """
+        with worded(), within(secs):
+            client = self._opened()
+            request = client.build_request(method, url, content=body, headers=headers, timeout=secs)
             return client.send(request, stream=True)
 
     def _opened(self) -> httpx.Client:
@@ -153,9 +157,38 @@ class Caller:
                     timeout=self._timeout_secs,
                     follow_redirects=False,
                 )
-                _in_time(client)
+                in_time(client)
                 self._client = client
             return self._client
+
+
+@contextmanager
+def worded() -> Iterator[None]:
+    """What goes wrong in the block, and will go wrong again, is raised as Refused, without showing a secret."""
+    try:
+        yield
+    except httpx.DecodingError as error:
+        raise Refused(Why.UNREADABLE, f"sent what cannot be decompressed: {one_line(error)}") from None
+    except httpx.InvalidURL:  # its words hold the address, which may be a secret
+        raise Refused(Why.WRONG, "has an address that cannot be used; check its host and port") from None
+    except (httpx.LocalProtocolError, ValueError):  # its words hold the header, which may be a secret
+        raise Refused(
+            Why.WRONG, "cannot be asked: its address, a token, a user or a header holds characters that none may"
+        ) from None
+
+
+def pieces(answer: httpx.Response, until: float, idle_secs: float | None = None) -> Iterator[bytes]:
+    """What an answer that was `begun` holds: all of it by `until`, by time.monotonic(), or each piece in `idle_secs`.
+
+    Raises what `Caller.answer` raises. The time that whoever reads takes for a piece counts as the server's.
+    """
+    parts = answer.iter_bytes()
+    while True:
+        with worded(), within(until - time.monotonic() if idle_secs is None else idle_secs):
+            piece = next(parts, None)
+        if piece is None:
+            return
+        yield piece
 
 
 def unanswered(error: Exception | None, secs: float, at: str | None = None) -> str:
@@ -164,77 +197,7 @@ def unanswered(error: Exception | None, secs: float, at: str | None = None) -> s
         return f"did not answer within {secs:g} s"
     if isinstance(error, httpx.UnsupportedProtocol):
         return "has an address that cannot be used; it begins with neither http:// nor https://"
+    if isinstance(error, httpx.RemoteProtocolError):  # it was reached
+        return f"gave no whole answer in HTTP{f' at {at}' if at else ''}: {one_line(error)}"
     said = one_line(error) if error is not None else "no answer"
     return f"cannot be reached{f' at {at}' if at else ''}: {said}"
-
-
-# --- time -------------------------------------------------------------------------------------------------------------
-#
-# A time-out of httpx is one for each read, so that a server which sends a byte now and then is never late. Here each
-# read is given what is left of the whole.
-
-_until: ContextVar[float | None] = ContextVar("until", default=None)
-
-
-@contextmanager
-def _within(secs: float) -> Iterator[None]:
-    """All that is read in this thread while the block runs must come within so much time."""
-    token = _until.set(time.monotonic() + secs)
-    try:
-        yield
-    finally:
-        _until.reset(token)
-
-
-def _in_time(client: httpx.Client) -> None:
-    """Have a client read in time. httpx takes no network of ours, so it is put into the pools that it made."""
-    for transport in (client._transport, *client._mounts.values()):
-        pool = getattr(transport, "_pool", None)
-        if isinstance(pool, httpcore.ConnectionPool):
-            pool._network_backend = _InTime(pool._network_backend)
-
-
-class _InTime(httpcore.NetworkBackend):
-    """A network whose streams read in time."""
-
-    def __init__(self, network: httpcore.NetworkBackend) -> None:
-        self._network = network
-
-    def connect_tcp(self, host: str, port: int, timeout: float | None = None, *args: Any, **named: Any) -> "_Stream":
-        return _Stream(self._network.connect_tcp(host, port, _left(timeout), *args, **named))
-
-
-class _Stream(httpcore.NetworkStream):
-    """A connection that is read in time."""
-
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
-        self._stream = stream
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        left = _left(timeout)
-        if left is not None and left <= 0:
-            raise httpcore.ReadTimeout("the answer did not end in time")
-        return self._stream.read(max_bytes, left)
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, timeout)
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> "_Stream":
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, _left(timeout)))
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
-
-
-def _left(timeout: float | None) -> float | None:
-    """What is left of a time-out and of the whole."""
-    until = _until.get()
-    if until is None:
-        return timeout
-    left = until - time.monotonic()
-    return left if timeout is None else min(timeout, left)

@@ -22,10 +22,11 @@ from pydantic import Field, field_validator, model_validator
 
 from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import DEADLINE, Collected, Collector, ConnectorError, Halted
-from attribution.blueprint.connectors.calls import Caller, Refused, Why, bearer, in_header, unanswered
+from attribution.blueprint.connectors.calls import Caller, Refused, SecretHeader, Why, bearer, unanswered
 from attribution.blueprint.connectors.foreign import hidden, one_line
+from attribution.client.bounded import below
 from attribution.client.retry import BUSY, Busy, Retries, send
-from attribution.configuration.secrets import Address, Secret, without_secrets
+from attribution.configuration.secrets import HttpAddress, Secret, secrets_of, without_secrets
 from attribution.contracts.base import Strict
 from attribution.contracts.observation import Observation, Window
 from attribution.contracts.plan import CollectionPlan
@@ -46,8 +47,8 @@ _KEPT_HEADERS = ("retry-after", "content-type", "location")
 class HttpSettings(Strict):
     """Where a server is, how it lets us in, and how patient we are with it."""
 
-    url: Address = Field(description="address of the server, such as https://logs.example:3100")
-    token: Secret | None = Field(default=None, description="bearer token")
+    url: HttpAddress = Field(description="address of the server, such as https://logs.example:3100")
+    token: SecretHeader | None = Field(default=None, description="bearer token")
     fresh_token_file: Path | None = Field(
         default=None, description="file with a bearer token that is read for each call, as it is renewed by others"
     )
@@ -62,9 +63,7 @@ class HttpSettings(Strict):
 
     @field_validator("url")
     @classmethod
-    def _is_address(cls, value: str) -> str:
-        if not value.startswith(("http://", "https://")) or len(value.partition("://")[2].strip("/")) == 0:
-            raise ValueError("is no address such as https://logs.example:3100")
+    def _without_slash(cls, value: str) -> str:
         return value.rstrip("/")
 
     @model_validator(mode="after")
@@ -76,13 +75,6 @@ class HttpSettings(Strict):
         if (self.username is None) != (self.password is None):
             raise ValueError("has one of `username` and `password`; basic authentication takes both")
         return self
-
-    @field_validator("token")
-    @classmethod
-    def _may_be_sent(cls, value: Secret | None) -> Secret | None:
-        if value is not None:
-            in_header(value.get_secret_value())
-        return value
 
 
 class HaltedError(Exception):
@@ -156,16 +148,16 @@ class HttpSource:
 
     def get(self, path: str, params: Mapping[str, str], halted: Halted, effort: Effort) -> Answer:
         """The answer to one question. Raises Refused, HaltedError."""
-        query = f"?{urlencode(params)}" if params else ""
-        return self._answer(_Try("GET", f"{self.settings.url}{path}{query}", None, halted, effort))
+        return self._answer(_Try("GET", below(self.settings.url, path, params), None, halted, effort))
 
     def post(self, path: str, form: Mapping[str, str], halted: Halted, effort: Effort) -> Answer:
         """The answer to a question that may be too long for an address, sent as a form. Raises Refused, HaltedError.
 
         A gateway that allows no POST is asked by GET.
         """
+        url, body = below(self.settings.url, path), urlencode(form).encode()
         try:
-            return self._answer(_Try("POST", f"{self.settings.url}{path}", urlencode(form).encode(), halted, effort))
+            return self._answer(_Try("POST", url, body, halted, effort))
         except Refused as error:
             if error.status != _NO_SUCH_METHOD:
                 raise
@@ -228,6 +220,7 @@ class HttpSource:
 
     def _secrets(self) -> Iterator[str]:
         own = self.settings
+        yield from secrets_of(own.url)
         yield from (secret.get_secret_value() for secret in (own.token, own.password) if secret is not None)
         if own.username is not None and own.password is not None:
             yield b64encode(f"{own.username}:{own.password.get_secret_value()}".encode()).decode()
@@ -325,8 +318,6 @@ S = TypeVar("S", bound=HttpSettings)
 
 class HttpCollector(Collector[S]):
     """Collects from one server by asking questions, one after the other."""
-
-    headers: Mapping[str, str] = {}
 
     def __init__(self, settings: S) -> None:
         super().__init__(settings)

@@ -1,6 +1,5 @@
 """How a cluster is reached: the settings that all connectors to Kubernetes share."""
 
-import re
 import threading
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from attribution.blueprint.connectors.kubernetes.cluster import Cluster
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why
 from attribution.blueprint.connectors.kubernetes.kubectl import Kubectl
 from attribution.blueprint.connectors.kubernetes.resources import Resource
+from attribution.configuration.secrets import http_address
 from attribution.contracts.base import Strict
 
 
@@ -41,9 +41,9 @@ class KubernetesAccess(Strict):
     @field_validator("api_url")
     @classmethod
     def _is_address(cls, value: str | None) -> str | None:
-        if value is not None and not re.match(r"https?://[^/\s@]+(/|$)", value):
-            raise ValueError("is no address such as https://kubernetes.default.svc")
-        return value
+        if value is not None and not set(value).isdisjoint("@?#"):
+            raise ValueError("holds more than a host and a path; the token is that of `token_file`")
+        return value if value is None else http_address(value)
 
 
 def connect(access: KubernetesAccess) -> Cluster:

@@ -4,13 +4,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlencode
 
 import httpx
 
+from attribution.blueprint.connectors import calls
 from attribution.blueprint.connectors.base import ConnectorError, Halted, never
-from attribution.blueprint.connectors.calls import Caller, bearer, unanswered
+from attribution.blueprint.connectors.calls import Caller, Refused, bearer, pieces, unanswered
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, of_status
+from attribution.client.bounded import below
 from attribution.client.retry import retry_after_secs
 
 _ERROR_BYTES = 1 << 16
@@ -47,20 +48,17 @@ class Api:
         """See Transport."""
         method = "GET" if body is None else "POST"
         headers = self._headers() | ({} if body is None else {"Content-Type": "application/json"})
-        url = f"{self._url}{path}?{urlencode(query)}" if query else self._url + path
         until = time.monotonic() + secs
         try:
-            with closing(self._caller.begun(method, url, body, headers, secs)) as answer:
+            with closing(self._caller.begun(method, below(self._url, path, query), body, headers, secs)) as answer:
+                idle_secs = secs if idle and answer.is_success else None
+                read = _until_halted(pieces(answer, until, idle_secs), halted)
                 if not answer.is_success:
-                    raise _refusal(answer)
-                for piece in answer.iter_bytes():
-                    if halted():
-                        raise ClusterError(Why.HALTED, "was halted")
-                    if not idle and time.monotonic() > until:
-                        raise ClusterError(Why.LATE, f"{self._url} did not answer within {secs:g} s")
-                    yield piece
-        except httpx.InvalidURL as error:
-            raise ClusterError(Why.REFUSED, f"`{self._url}` is no address: {error}") from None
+                    raise _refusal(answer, read)
+                yield from read
+        except Refused as error:
+            why = Why.UNREADABLE if error.why is calls.Why.UNREADABLE else Why.REFUSED
+            raise ClusterError(why, f"{self._url} {error}") from None
         except httpx.HTTPError as error:
             why = Why.LATE if isinstance(error, httpx.TimeoutException) else Why.UNAVAILABLE
             raise ClusterError(why, f"{self._url} {unanswered(error, secs)}") from None
@@ -77,10 +75,21 @@ class Api:
             raise ClusterError(Why.UNAUTHORIZED, str(error)) from None
 
 
-def _refusal(answer: httpx.Response) -> ClusterError:
+def _until_halted(read: Iterator[bytes], halted: Halted) -> Iterator[bytes]:
+    for piece in read:
+        if halted():
+            raise ClusterError(Why.HALTED, "was halted")
+        yield piece
+
+
+def _refusal(answer: httpx.Response, read: Iterator[bytes]) -> ClusterError:
+    """The error that an answer is. One whose text does not come in time, or cannot be read, still has its status."""
     body = b""
-    for piece in answer.iter_bytes():
-        body += piece
-        if len(body) > _ERROR_BYTES:
-            break
+    try:
+        for piece in read:
+            body += piece
+            if len(body) > _ERROR_BYTES:
+                break
+    except (httpx.HTTPError, Refused):
+        pass
     return of_status(answer.status_code, body, retry_after_secs(answer.headers.get("retry-after", "")))

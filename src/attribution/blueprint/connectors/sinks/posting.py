@@ -10,7 +10,7 @@ from attribution.blueprint.connectors.base import ConnectorError, SinkBusy, Sink
 from attribution.blueprint.connectors.calls import Caller, unanswered
 from attribution.blueprint.connectors.foreign import hidden, one_line
 from attribution.client.retry import retry_after_secs
-from attribution.configuration.secrets import Address
+from attribution.configuration.secrets import HttpAddress, secrets_of
 from attribution.contracts.base import Strict
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import SubDomain, TerminalState
@@ -32,8 +32,8 @@ class PostingSettings(Strict):
     only_sub_domains: tuple[SubDomain, ...] = Field(
         default=(), description="post only results with such a cause; all if none is named"
     )
-    dashboard_url: Address | None = Field(
-        default=None, pattern=r"^https?://[^/\s]", description="address of the pages, to which messages then link"
+    dashboard_url: HttpAddress | None = Field(
+        default=None, description="address of the pages, to which messages then link"
     )
     timeout_secs: float = Field(default=10.0, gt=0, description="how long a result may take to be posted and answered")
 
@@ -120,4 +120,4 @@ def _secrets_of(url: str) -> tuple[str, ...]:
     """What may be secret of an address: all but the host, also piece by piece."""
     parts = urlsplit(url)
     named = parts.query.replace("=", "&").split("&")
-    return (url, parts.password or "", parts.path, *parts.path.split("/"), parts.query, *named)
+    return (url, *secrets_of(url), parts.path, *parts.path.split("/"), parts.query, *named)

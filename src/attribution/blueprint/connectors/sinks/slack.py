@@ -1,7 +1,6 @@
 """Results are told in a channel of Slack, or of what takes the same messages, as a colleague would tell them."""
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +8,7 @@ from pydantic import Field, field_validator
 
 from attribution.blueprint.connectors.base import Sink
 from attribution.blueprint.connectors.sinks.posting import Post, PostingSettings, page_of, reached, wanted
-from attribution.configuration.secrets import Secret
+from attribution.configuration.secrets import Secret, http_address
 from attribution.contracts.exchange import CatalogSnapshot
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.presentation.answer import Answer, Block, decisive_words, place_of_line
@@ -31,8 +30,7 @@ class SlackSettings(PostingSettings):
     @field_validator("url")
     @classmethod
     def _is_address(cls, value: Secret) -> Secret:
-        if not re.match(r"https?://[^/\s]", value.get_secret_value()):
-            raise ValueError("is no address such as https://hooks.example/...")
+        http_address(value.get_secret_value())
         return value
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from attribution.blueprint.connectors.base import Sink
-from attribution.blueprint.connectors.calls import in_header
+from attribution.blueprint.connectors.calls import SecretHeader
 from attribution.blueprint.connectors.sinks.posting import Post, PostingSettings, page_of, reached, wanted
-from attribution.configuration.secrets import Address, Secret
+from attribution.configuration.secrets import HttpAddress, Secret
 from attribution.contracts.exchange import CatalogSnapshot
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.store.codec import to_json
@@ -31,17 +31,10 @@ class Body(StrEnum):
 class WebhookSettings(PostingSettings):
     """Where results are posted, and how they are signed."""
 
-    url: Address = Field(pattern=r"^https?://[^/\s]", description="address to which each result is posted")
+    url: HttpAddress = Field(description="address to which each result is posted")
     secret: Secret | None = Field(default=None, description="key of the signature; without one nothing is signed")
-    token: Secret | None = Field(default=None, description="bearer token that the address asks for")
+    token: SecretHeader | None = Field(default=None, description="bearer token that the address asks for")
     body: Body = Field(default=Body.FULL, description="the whole result, or a short form without its evidence")
-
-    @field_validator("token")
-    @classmethod
-    def _may_be_sent(cls, value: Secret | None) -> Secret | None:
-        if value is not None:
-            in_header(value.get_secret_value())
-        return value
 
 
 class Webhook(Sink[WebhookSettings]):
