@@ -270,7 +270,7 @@ def test_a_node_of_each_cluster_has_its_own_history(several: httpx.Client) -> No
         found = see(several, address)
         assert found.one("h1").text.endswith(text)
         ways = [a.text for a in found.one("nav", class_="ways", **{"aria-label": "Time"}).all("a")]
-        assert ways[-3:] == ["none", "alpha", "beta"]
+        assert ways[-3:] == ["none", "alpha", "✓ beta"]
     answer = several.get(links.twin(node)).json()
     assert answer["roles"]["affected"] == 1 and len(answer["attempts"]) == 1
     assert (answer["cluster"], answer["clusters"]) == ("beta", ["alpha", "beta"])
