@@ -187,7 +187,7 @@ def test_an_old_catalog_is_told_as_it_was(pages: httpx.Client) -> None:
         ("/rules/NVL0O1", 404, "Did you mean `NVL001`?"),
         ("/rules/%3Cb%3E", 404, "No rule is called `<b>`"),
         ("/symptoms/NVLINK_SIGNAL_INTEGRIT", 404, "Did you mean `NVLINK_SIGNAL_INTEGRITY`?"),
-        ("/rules?kind=extractr", 400, "did you mean `extractor`?"),
+        ("/rules?kind=extractr", 400, "it is one of extractor, metric, relation, filter, refiner"),
         ("/rules/NVL001?kind=extractor", 400, "`kind` is not a key of this page"),
         ("/symptoms?rol=cause", 400, "did you mean `role`?"),
         ("/symptoms?q=a&q=b", 400, "`q` is given twice"),

@@ -15,7 +15,7 @@ from attribution.contracts.vocabulary import DeviceKind, SubDomain
 from attribution.dashboard.access import Access
 from attribution.dashboard.views import links
 from attribution.dashboard.views.hot_spots import hot_spots_view, surprise
-from attribution.dashboard.views.query import BadQuery
+from attribution.dashboard.views.keys import BadQuery
 from attribution.dashboard.views.spans import read_span
 from attribution.dashboard.views.strip import strip
 from attribution.dashboard.views.summary import percent
@@ -162,7 +162,7 @@ def test_what_is_bounded_is_said(pages: httpx.Client, monkeypatch: pytest.Monkey
         ("/attempts?q=1+2+3+4+5+6+7+8+9", "`q` has more than 8 words: leave some out"),
         ("/attempts?group=cause&after=x", "`after` is given with `group`"),
         ("/nodes?days=0", "`days` is no number of days: write 1 to 90"),
-        ("/nodes/node-04?part=caused", "`part` cannot be `caused`: did you mean `cause`?"),
+        ("/nodes/node-04?part=caused", "`part` cannot be `caused`: it is one of"),
         ("/nodes/node-04?after=nowhere", "`after` leads nowhere"),
         ("/hot-spots?span=7", "`span` is not a key of this page"),
         ("/devices/node-04/gpu/x?days=9&days=9", "`days` is given twice"),
@@ -270,7 +270,7 @@ def test_a_node_of_each_cluster_has_its_own_history(several: httpx.Client) -> No
         found = see(several, address)
         assert found.one("h1").text.endswith(text)
         ways = [a.text for a in found.one("nav", class_="ways", **{"aria-label": "Time"}).all("a")]
-        assert ways[-3:] == ["none", "alpha", "beta"]
+        assert ways[-3:] == ["none", "alpha", "✓ beta"]
     answer = several.get(links.twin(node)).json()
     assert answer["roles"]["affected"] == 1 and len(answer["attempts"]) == 1
     assert (answer["cluster"], answer["clusters"]) == ("beta", ["alpha", "beta"])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attribution.dashboard.views.query import DEFAULT_LIMIT, KEYS, BadQuery, Query, read
+from attribution.dashboard.views.keys import BadQuery
+from attribution.dashboard.views.query import DEFAULT_LIMIT, KEYS, Query, read
 from attribution.store.queries import PageRequest, ResultFilters
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)

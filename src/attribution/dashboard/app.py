@@ -31,7 +31,7 @@ from attribution.dashboard.pages import (
     symptoms,
 )
 from attribution.dashboard.problems import WebProblem
-from attribution.dashboard.views.query import BadQuery
+from attribution.dashboard.views.keys import BadQuery
 from attribution.store.database import Store
 from attribution.store.faults import StoreDamaged, StoreUnavailable
 

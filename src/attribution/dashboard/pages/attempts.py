@@ -9,13 +9,13 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from attribution.contracts.errors import ConfigurationError
-from attribution.contracts.exchange import ProblemItem
 from attribution.contracts.vocabulary import TerminalState
 from attribution.dashboard.access import reader_of
 from attribution.dashboard.rendering import page as rendered
 from attribution.dashboard.views import links, summary
 from attribution.dashboard.views.attempts import FACETS, PATH, SHOWN_VALUES, Found, attempts_view
-from attribution.dashboard.views.query import Asked, BadQuery, read
+from attribution.dashboard.views.keys import BadQuery, item
+from attribution.dashboard.views.query import Asked, read
 from attribution.dashboard.views.timed import plain
 from attribution.store.faults import StoreUnavailable
 from attribution.store.queries import Order, Page, PageRequest, ResultFilters, list_in
@@ -83,9 +83,7 @@ def listed_in(asking: Reading, filters: ResultFilters, page: PageRequest, order:
         raise
     except ConfigurationError:  # the cursor
         remedy = "follow the links between the pages, or leave it out"
-        raise BadQuery(
-            [ProblemItem(place="?after", code="no-cursor", message="`after` leads nowhere", remedy=remedy)]
-        ) from None
+        raise BadQuery([item("after", "no-cursor", "leads nowhere", remedy)]) from None
 
 
 ROUTES = (Route(PATH, html), Route(f"{PATH}.json", json))

@@ -11,8 +11,7 @@ from starlette.routing import Route
 from attribution.dashboard.access import reader_of
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views.coverage import coverage_view
-from attribution.dashboard.views.keys import item, read_keys
-from attribution.dashboard.views.query import BadQuery
+from attribution.dashboard.views.keys import BadQuery, item, read_keys
 from attribution.store.connectors import Given, given
 from attribution.store.untested import UntestedIn, untested
 

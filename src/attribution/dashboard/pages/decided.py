@@ -10,8 +10,7 @@ from starlette.routing import Route
 from attribution.dashboard.pages.results import result_of
 from attribution.dashboard.rendering import page
 from attribution.dashboard.views import links
-from attribution.dashboard.views.keys import item, read_keys
-from attribution.dashboard.views.query import BadQuery
+from attribution.dashboard.views.keys import BadQuery, item, read_keys
 from attribution.dashboard.views.steps import Step, steps
 from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip

@@ -8,20 +8,13 @@ from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from attribution.contracts.errors import nearest
 from attribution.contracts.exchange import ProblemItem
 from attribution.contracts.vocabulary import SubDomain, TerminalState
-from attribution.presentation.columns import clip
+from attribution.dashboard.views.keys import BadQuery, gather, item, pick
 from attribution.store.queries import NodeRole, Order, PageRequest, ResultFilters
-
-LONGEST = 200
-"""Characters that one value may have."""
 
 MAX_WORDS = 8
 """Words that one search may have."""
-
-FEW_VALUES = 5
-"""So few values of a key are named all; of more, the one that is most like what was written."""
 
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 """Attempts of one page."""
@@ -53,7 +46,7 @@ class Query:
 
     def pairs(self) -> list[tuple[str, str]]:
         """The keys that are set, in their order."""
-        return [(item.name, value) for item in fields(self) if (value := getattr(self, item.name))]
+        return [(one.name, value) for one in fields(self) if (value := getattr(self, one.name))]
 
     def address(self, path: str) -> str:
         """The address that asks for this."""
@@ -65,7 +58,7 @@ class Query:
         return replace(self, **{"after": "", **changes})
 
 
-KEYS = tuple(item.name for item in fields(Query))
+KEYS = tuple(one.name for one in fields(Query))
 
 E = TypeVar("E", bound=StrEnum)
 
@@ -75,14 +68,6 @@ class GroupBy(StrEnum):
 
     CAUSE = "cause"
     NODE = "node"
-
-
-class BadQuery(Exception):
-    """The address asks for what there is not. `items` name each key and a remedy."""
-
-    def __init__(self, items: Iterable[ProblemItem]) -> None:
-        self.items = tuple(items)
-        super().__init__("; ".join(item.message for item in self.items))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +83,7 @@ class Asked:
 
 def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
     """Check the keys and values of an address. Raises BadQuery with everything that is wrong."""
-    problems: list[ProblemItem] = []
-    values: dict[str, str] = {}
-    for key, value in given:
-        if key not in KEYS:
-            remedy = nearest(key, KEYS) or f"the keys are {', '.join(KEYS)}"
-            problems.append(_item(key, "unknown-key", "is not a key of this page", remedy))
-        elif key in values:
-            problems.append(_item(key, "twice", "is given twice", "give it once"))
-        elif len(value) > LONGEST:
-            problems.append(_item(key, "too-long", f"has more than {LONGEST} characters", "shorten it"))
-        else:
-            values[key] = value.strip()
+    values, problems = gather(given, KEYS)
     if values.get("node") == "":  # a form whose node was emptied still sends the role that a link had brought
         values.pop("node_role", None)
     filters = ResultFilters(
@@ -125,39 +99,26 @@ def read(given: Iterable[tuple[str, str]], now: datetime) -> Asked:
         search=values.get("q") or None,
     )
     if filters.since and filters.until and filters.until <= filters.since:
-        problems.append(_item("until", "order", "lies before `since`", "swap the two"))
+        problems.append(item("until", "order", "lies before `since`", "swap the two"))
     if filters.node_role and not filters.node:
-        problems.append(_item("node_role", "alone", "is given without `node`", "name the node as well"))
+        problems.append(item("node_role", "alone", "is given without `node`", "name the node as well"))
     if len((filters.search or "").split()) > MAX_WORDS:
-        problems.append(_item("q", "too-many-words", f"has more than {MAX_WORDS} words", "leave some out"))
+        problems.append(item("q", "too-many-words", f"has more than {MAX_WORDS} words", "leave some out"))
     page = PageRequest(_limit(values, problems), values.get("after") or None)
     order = _one_of(Order, "sort", values, problems) or Order.NEWEST
     group = _one_of(GroupBy, "group", values, problems)
     if group and values.get("sort"):
-        problems.append(_item("sort", "no-list", "is given with `group`, whose largest is first", "leave one out"))
+        problems.append(item("sort", "no-list", "is given with `group`, whose largest is first", "leave one out"))
     if group and page.cursor:
-        problems.append(_item("after", "no-list", "is given with `group`, which is one page", "leave one of them out"))
+        problems.append(item("after", "no-list", "is given with `group`, which is one page", "leave one of them out"))
     if problems:
         raise BadQuery(problems)
     return Asked(Query(**values), filters, page, order, group)
 
 
-def _item(key: str, code: str, message: str, remedy: str) -> ProblemItem:
-    shown = clip(key, 60)
-    return ProblemItem(place=f"?{shown}", code=code, message=f"`{shown}` {message}", remedy=remedy)
-
-
 def _one_of(kind: type[E], key: str, values: Mapping[str, str], problems: list[ProblemItem]) -> E | None:
-    value = values.get(key, "")
-    if not value:
-        return None
-    known = [member.value for member in kind]
-    if value not in known:
-        guess = "" if len(known) <= FEW_VALUES else nearest(value, known)
-        remedy = guess or f"it is one of {', '.join(known)}"
-        problems.append(_item(key, "unknown-value", f"cannot be `{clip(value, 60)}`", remedy))
-        return None
-    return kind(value)
+    value = pick(values, key, [member.value for member in kind], problems)
+    return kind(value) if value else None
 
 
 _SPAN = re.compile(r"([0-9]{1,4})([hd])")
@@ -177,7 +138,7 @@ def moment_of(key: str, values: Mapping[str, str], now: datetime, problems: list
             moment += timedelta(days=1)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        problems.append(_item(key, "no-time", "is no time", _TIME_REMEDY))
+        problems.append(item(key, "no-time", "is no time", _TIME_REMEDY))
         return None
 
 
@@ -186,6 +147,6 @@ def _limit(values: Mapping[str, str], problems: list[ProblemItem]) -> int:
     if not value:
         return DEFAULT_LIMIT
     if not (value.isascii() and value.isdecimal() and 1 <= int(value) <= MAX_LIMIT):
-        problems.append(_item("limit", "no-limit", "is no number of rows", f"write 1 to {MAX_LIMIT}"))
+        problems.append(item("limit", "no-limit", "is no number of rows", f"write 1 to {MAX_LIMIT}"))
         return DEFAULT_LIMIT
     return int(value)

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from attribution.contracts.errors import nearest
-from attribution.contracts.exchange import ProblemItem
 from attribution.dashboard.views import links
-from attribution.dashboard.views.query import LONGEST, BadQuery, moment_of
+from attribution.dashboard.views.keys import BadQuery, gather, item, pick
+from attribution.dashboard.views.query import moment_of
 from attribution.presentation.columns import clip
 from attribution.store.histories import begin
 
@@ -108,34 +107,16 @@ def read_span(
     words: Mapping[str, Iterable[str]] | None = None,
 ) -> SpanQuery:
     """Check the keys of an address: `days` and `keys`, of which some have only certain `words`. Raises BadQuery."""
-    known, problems = ("days", *keys), list[ProblemItem]()
-    values: dict[str, str] = {}
-    for key, value in given:
-        if key not in known:
-            remedy = nearest(key, known) or f"the keys are {', '.join(known)}"
-            problems.append(_item(key, "unknown-key", "is not a key of this page", remedy))
-        elif key in values:
-            problems.append(_item(key, "twice", "is given twice", "give it once"))
-        elif len(value) > LONGEST:
-            problems.append(_item(key, "too-long", f"has more than {LONGEST} characters", "shorten it"))
-        elif value.strip():
-            values[key] = value.strip()
+    found, problems = gather(given, ("days", *keys))
+    values = {key: value for key, value in found.items() if value}
     for key, allowed in (words or {}).items():
-        listed = tuple(allowed)
-        if key in values and values[key] not in listed:
-            remedy = nearest(values[key], listed) or f"one of {', '.join(listed)}"
-            problems.append(_item(key, "unknown-value", f"cannot be `{clip(values[key], 60)}`", remedy))
+        pick(values, key, allowed, problems)
     days = values.get("days", str(DEFAULT_DAYS))
     if not (days.isascii() and days.isdecimal() and len(days) < 4 and 1 <= int(days) <= MOST_DAYS):
-        problems.append(_item("days", "no-days", "is no number of days", f"write 1 to {MOST_DAYS}"))
+        problems.append(item("days", "no-days", "is no number of days", f"write 1 to {MOST_DAYS}"))
     until = moment_of("until", values, now, problems)
     if until and until.year <= _EARLIEST:
-        problems.append(_item("until", "no-time", "lies before any attempt", f"write a time after {_EARLIEST}"))
+        problems.append(item("until", "no-time", "lies before any attempt", f"write a time after {_EARLIEST}"))
     if problems:
         raise BadQuery(problems)
     return SpanQuery(int(days), values, until)
-
-
-def _item(key: str, code: str, message: str, remedy: str) -> ProblemItem:
-    shown = clip(key, 60)
-    return ProblemItem(place=f"?{shown}", code=code, message=f"`{shown}` {message}", remedy=remedy)
