@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +92,18 @@ def test_a_program_that_cannot_be_run() -> None:
         with pytest.raises(CommandError, match=words) as raised:
             list(output([path], Bounds(1)))
         assert raised.value.why is Why.NOT_STARTED
+
+
+def test_what_it_leaves_behind_is_ended_and_told() -> None:
+    """A wrapper that ends while something it started still holds its output."""
+    code = "import subprocess, sys; print(subprocess.Popen(['sleep', '77']).pid, flush=True)"
+    said = b""
+    with pytest.raises(CommandError, match="left its output held open") as raised:
+        for piece in output([sys.executable, "-c", code], Bounds(3.0)):
+            said += piece
+    assert raised.value.why is Why.LATE
+    state = Path(f"/proc/{int(said)}/stat")
+    until = time.monotonic() + 30
+    while state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"

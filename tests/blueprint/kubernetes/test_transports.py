@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from attribution.blueprint.connectors.kubernetes.access import KubernetesAccess, connect
+from attribution.blueprint.connectors.kubernetes.access import KubernetesAccess, connect, explained
 from attribution.blueprint.connectors.kubernetes.api import Api
 from attribution.blueprint.connectors.kubernetes.cluster import Cluster as Client
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, of_kubectl, of_status
@@ -237,6 +237,18 @@ def test_a_server_that_drips_is_given_up(reached: Reached, reply: Reply) -> None
     with closing(client), pytest.raises(ClusterError) as raised:
         list(client.list(POD))
     assert raised.value.why is Why.LATE
+
+
+def test_a_refusal_is_told_with_its_status_and_what_to_do() -> None:
+    logged_out = of_kubectl("error: You must be logged in to the server (Unauthorized)\n", 1)
+    assert "(asked through kubectl; give credentials" in explained(logged_out, "kubectl")
+    assert explained(of_status(404, b"no"), "https://h").startswith(
+        "status 404: no (asked through https://h; see whether"
+    )
+    assert of_kubectl("", -9).said == "kubectl ended with signal 9"
+    with pytest.raises(ClusterError) as raised:
+        list(Kubectl("no-such-program").send("/api", {}, secs=5))
+    assert explained(raised.value, "kubectl").count("(") == 1
 
 
 @pytest.mark.parametrize("idle", [False, True])

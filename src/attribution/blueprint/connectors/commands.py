@@ -69,11 +69,15 @@ def output(
         yield from _pieces(argv[0], process, bounds, given, said, halted)
         code = _ended(argv[0], process, bounds.secs)
         if code:
-            how = f"exit code {code}" if code > 0 else f"signal {-code}"
             told = str(said)
-            raise CommandError(Why.FAILED, f"`{argv[0]}` ended with {how}{_last_words(told)}", code, told)
+            raise CommandError(Why.FAILED, f"`{argv[0]}` ended with {ending(code)}{_last_words(told)}", code, told)
     finally:
         _end(process)
+
+
+def ending(code: int) -> str:
+    """What a program ended with, in words: its exit code, or with a negative number the signal that ended it."""
+    return f"exit code {code}" if code > 0 else f"signal {-code}"
 
 
 def _started(argv: Sequence[str], environment: Mapping[str, str] | None) -> "subprocess.Popen[bytes]":
@@ -108,7 +112,8 @@ def _pieces(
             if halted():
                 raise CommandError(Why.HALTED, f"`{name}` was halted")
             if (wait := until - time.monotonic()) <= 0:
-                raise CommandError(Why.LATE, f"`{name}` did not end within {bounds.secs:g} s")
+                what = "did not end" if process.poll() is None else "left its output held open and that was not closed"
+                raise CommandError(Why.LATE, f"`{name}` {what} within {bounds.secs:g} s")
             for key, _ in waiting.select(min(wait, _POLL_SECS)):
                 if key.fileobj is process.stdin:
                     given = _give(key.fd, given)
@@ -148,11 +153,10 @@ def _ended(name: str, process: "subprocess.Popen[bytes]", secs: float) -> int:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End what is still running, with all that it started."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """End what is still running of it and of all that it started, also where it ended itself before."""
+    with suppress(ProcessLookupError, PermissionError):  # nothing of its group is left
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             with suppress(OSError):

@@ -112,6 +112,7 @@ def require(cluster: Cluster, namespace: str | None, rights: "list[tuple[str, Re
 _REMEDIES = {
     Why.UNAUTHORIZED: "give credentials that the cluster knows: a kubeconfig, or `token_file`",
     Why.FORBIDDEN: "grant that right: see examples/kueue/rbac.yaml",
+    Why.MISSING: "see whether it is the address of an API server that serves this",
     Why.UNAVAILABLE: "see whether the API server runs and can be reached from here",
     Why.LATE: "see whether the API server is overloaded, or raise `timeout_secs`",
     Why.BUSY: "ask less often, or raise `retry_secs`",
@@ -123,6 +124,6 @@ _REMEDIES = {
 def explained(error: ClusterError, at: str) -> str:
     """What a refusal means for who set the connector up; `at` is the name of what was asked."""
     remedy = _REMEDIES.get(error.why)
-    if remedy is None or error.said.endswith(")"):  # it says itself what to do
+    if remedy is None or error.has_remedy:
         return error.said
     return f"{error.said} (asked through {at}; {remedy})"

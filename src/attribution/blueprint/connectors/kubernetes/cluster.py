@@ -190,7 +190,9 @@ class Cluster:
             held += piece
             if len(held) > self._answer_bytes:
                 remedy = "ask for fewer objects with `page_objects`, or raise `answer_bytes`"
-                raise ClusterError(Why.TOO_LARGE, f"answered more than {self._answer_bytes} bytes ({remedy})")
+                raise ClusterError(
+                    Why.TOO_LARGE, f"answered more than {self._answer_bytes} bytes ({remedy})", has_remedy=True
+                )
         try:
             found = json.loads(bytes(held))
         except (ValueError, RecursionError):

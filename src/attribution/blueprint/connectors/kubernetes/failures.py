@@ -5,6 +5,7 @@ import re
 from enum import Enum
 
 from attribution.blueprint.connectors.base import ConnectorError
+from attribution.blueprint.connectors.commands import ending
 from attribution.blueprint.connectors.foreign import one_line
 
 _SHOWN_CHARS = 400
@@ -58,11 +59,20 @@ class ClusterError(ConnectorError):
     """The cluster did not answer what was asked; `said` is what it, or `kubectl`, says of it.
 
     `wait_secs` is how long a busy server asks to be left alone; `resume` the mark from which an expired list goes on.
+    `has_remedy` tells that it also says what to do.
     """
 
-    def __init__(self, why: Why, said: str, wait_secs: float | None = None, resume: str | None = None) -> None:
+    def __init__(
+        self,
+        why: Why,
+        said: str,
+        wait_secs: float | None = None,
+        resume: str | None = None,
+        has_remedy: bool = False,
+    ) -> None:
         self.why = why
         self.said = one_line(said, _SHOWN_CHARS)
+        self.has_remedy = has_remedy
         self.wait_secs = wait_secs
         self.resume = resume
         super().__init__(self.said)
@@ -81,10 +91,12 @@ def of_status(code: int, body: bytes, wait_secs: float | None = None) -> Cluster
         metadata = status.get("metadata")
         mark = metadata.get("continue") if isinstance(metadata, dict) else None
         resume = mark if isinstance(mark, str) else None
+    else:
+        said = f"status {code}{f': {said}' if said.strip() else ''}"
     why = _BY_STATUS.get(code) or _BY_REASON.get(reason)
     if why is None:
         why = Why.UNAVAILABLE if code >= 500 else Why.REFUSED
-    return ClusterError(why, said or f"status {code}", wait_secs, resume)
+    return ClusterError(why, said, wait_secs, resume)
 
 
 _SERVER = re.compile(r"(?:error: )?[Ee]rror from server(?: \((\w+)\))?: (.*)", re.DOTALL)
@@ -113,7 +125,7 @@ def of_kubectl(stderr: str, code: int) -> ClusterError:
     message = message.removeprefix("error: ")
     if _UNREACHABLE.search(message):
         return ClusterError(Why.UNAVAILABLE, message)
-    return ClusterError(Why.REFUSED, message or f"kubectl ended with exit code {code}")
+    return ClusterError(Why.REFUSED, message or f"kubectl ended with {ending(code)}")
 
 
 _LOG_LINE = re.compile(r"[EWIF]\d{4} \d\d:\d\d:\d\d\.\d+ ")

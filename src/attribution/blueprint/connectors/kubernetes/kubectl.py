@@ -57,4 +57,6 @@ def _told(error: CommandError) -> ClusterError:
         return of_kubectl(error.stderr, error.code)
     remedy = "install it, give its path with `kubectl`, or set `api_url`"
     is_missing = error.why is commands.Why.NOT_STARTED
-    return ClusterError(_WHY.get(error.why, Why.REFUSED), f"{error} ({remedy})" if is_missing else str(error))
+    return ClusterError(
+        _WHY.get(error.why, Why.REFUSED), f"{error} ({remedy})" if is_missing else str(error), has_remedy=is_missing
+    )
