@@ -348,7 +348,7 @@ def test_wide_bundles_hold_no_file_open(tmp_path: Path) -> None:
     with open_bundle(root) as evidence:
         assert len(evidence.streams) == 8000
         assert len(evidence.context.nodes) == 1000
-        assert len(list(Path("/proc/self/fd").iterdir())) == before
+        assert len(list(Path("/proc/self/fd").iterdir())) <= before
         assert data_of(evidence.streams[-1]) == b"[rank7999]: step 1\n"
 
 

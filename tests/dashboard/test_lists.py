@@ -266,11 +266,15 @@ def test_a_node_of_each_cluster_has_its_own_history(several: httpx.Client) -> No
     node, part = [a.attributes["href"] for a in page.one("p", class_="where").all("a")][:2]
     assert node == "/nodes/node-04?cluster=beta&until=2026-02-13"
     assert "hardware or platform of the same node (node-04)" in page.one("div", class_="seen").text
-    for address, text in ((node, "in cluster beta"), (part, "in cluster beta"), ("/nodes/node-04", "in no cluster")):
+    for address, text, chosen in (
+        (node, "in cluster beta", "beta"),
+        (part, "in cluster beta", "beta"),
+        ("/nodes/node-04", "in no cluster", "none"),
+    ):
         found = see(several, address)
         assert found.one("h1").text.endswith(text)
         ways = [a.text for a in found.one("nav", class_="ways", **{"aria-label": "Time"}).all("a")]
-        assert ways[-3:] == ["none", "alpha", "✓ beta"]
+        assert ways[-3:] == [f"✓ {name}" if name == chosen else name for name in ("none", "alpha", "beta")]
     answer = several.get(links.twin(node)).json()
     assert answer["roles"]["affected"] == 1 and len(answer["attempts"]) == 1
     assert (answer["cluster"], answer["clusters"]) == ("beta", ["alpha", "beta"])
