@@ -74,6 +74,7 @@ class Looks:
         context.on("weberror", lambda error: self.problems.append(f"error: {error.error}"))
         context.on("dialog", lambda dialog: (self.problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         context.on("request", lambda request: self._asked(request.url))
+        context.set_default_navigation_timeout(120_000)  # a busy machine is no fault of a page
         found = context.new_page()
         try:
             found.goto(address if "://" in address else self.site.url + address)
