@@ -40,9 +40,12 @@ def chromium() -> str:
     pytest.skip(told)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Browser]:
-    """One browser for all tests. It has no sandbox of its own: CI is root in a container, and the pages are ours."""
+    """One browser for the tests of one file: Playwright's event loop must be gone before other tests run theirs.
+
+    It has no sandbox of its own: CI is root in a container, and the pages are ours.
+    """
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found

@@ -8,6 +8,9 @@ from attribution.contracts.diagnosis import Cause, Device, Diagnosis, Evidence
 from attribution.contracts.vocabulary import Confidence, Domain, Source, SubDomain
 from attribution.presentation import words
 
+_LONGEST_WORD = 1000
+"""Characters of a field; the engine keeps fewer."""
+
 SHOWN_CAUSES = 3
 """Causes whose evidence is shown unless all is asked for."""
 
@@ -164,5 +167,5 @@ def since(start: Evidence | None, then: Evidence | None) -> str:
 
 
 def decisive_words(item: Evidence) -> list[str]:
-    """What a rule read from a line: the part of it that must be seen."""
-    return list(item.fields.values())
+    """What a rule read from a line: the part of it that must be seen. What fits in no line is not looked for."""
+    return [value for value in item.fields.values() if len(value) <= _LONGEST_WORD]

@@ -144,7 +144,7 @@ class Refiner:
 Rule = Extractor | MetricExtractor | Relation | Filter | Refiner
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Catalog:
     """A verified set of rules, each list sorted by id. `digest` names the content of every file it came from."""
 

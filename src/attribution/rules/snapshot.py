@@ -1,6 +1,7 @@
 """What a catalog says of itself, for those who may not import it: pages, clients, documentation."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from attribution.contracts.diagnosis import CatalogIdentity
 from attribution.contracts.exchange import (
@@ -20,6 +21,7 @@ from attribution.rules.model import Catalog, Extractor, Filter, MetricExtractor,
 from attribution.rules.schema import CaseModel, MetricExtract
 
 
+@lru_cache(maxsize=1)
 def snapshot(catalog: Catalog) -> CatalogSnapshot:
     """Every rule, symptom and tag, sorted by id and name."""
     return CatalogSnapshot(
