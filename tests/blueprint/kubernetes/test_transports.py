@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from attribution.blueprint.connectors import calls, commands
+from attribution.blueprint.connectors.kubernetes import api, kubectl
 from attribution.blueprint.connectors.kubernetes.access import KubernetesAccess, connect, explained
 from attribution.blueprint.connectors.kubernetes.api import Api
 from attribution.blueprint.connectors.kubernetes.cluster import Cluster as Client
@@ -57,6 +59,7 @@ NOISE = (
          Why.UNAVAILABLE, "The connection to the server"),
         ("Unable to connect to the server: dial tcp: lookup api.example: no such host\n", Why.UNAVAILABLE, "Unable to"),
         ("error: stat /nowhere: no such file or directory\n", Why.REFUSED, "stat /nowhere: no such file"),
+        ("error: the server could not find the requested resource\n", Why.MISSING, "the server could not find"),
         ("error: unexpected EOF\n", Why.UNAVAILABLE, "unexpected EOF"),
         ("", Why.REFUSED, "kubectl ended with exit code 1"),
     ],
@@ -249,6 +252,51 @@ def test_a_refusal_is_told_with_its_status_and_what_to_do() -> None:
     with pytest.raises(ClusterError) as raised:
         list(Kubectl("no-such-program").send("/api", {}, secs=5))
     assert explained(raised.value, "kubectl").count("(") == 1
+
+
+def test_what_is_not_there_is_told_with_where_it_was_looked_for() -> None:
+    """`the server could not find the requested resource` says neither what nor where."""
+    lost = status(404, "NotFound", "the server could not find the requested resource")
+    with Server(lambda request: lost) as server, closing(_api(server.url, lambda secs: None)) as client:
+        with pytest.raises(ClusterError) as raised:
+            client.may("list", POD, None)
+        told = explained(raised.value, client.name)
+    assert told == (
+        "the server could not find the requested resource (asked for /apis/authorization.k8s.io/v1"
+        f"/selfsubjectaccessreviews through {server.url}; see whether that is an API server, and whether its version "
+        "serves this)"
+    )
+
+
+def test_an_address_is_told_once() -> None:
+    url = "http://127.0.0.1:1"
+    with (
+        closing(connect(KubernetesAccess(api_url=url, retry_secs=0.0))) as client,
+        pytest.raises(ClusterError) as raised,
+    ):
+        list(client.list(POD))
+    told = explained(raised.value, client.name)
+    assert told.startswith(f"{url} cannot be reached: ") and told.count(url) == 1
+    assert told.endswith(" (see whether the API server runs and can be reached from here)")
+
+
+@pytest.mark.slow
+def test_a_program_is_named_once_with_what_says_which_cluster_it_asks(tmp_path: Path) -> None:
+    fake = FakeCommand(tmp_path, "kubectl", [CommandAnswer(wait_secs=600)])
+    access = KubernetesAccess(kubectl=str(fake.path), kubectl_context="b", timeout_secs=0.5, retry_secs=0.0)
+    with closing(connect(access)) as client, pytest.raises(ClusterError) as raised:
+        list(client.list(POD))
+    told = explained(raised.value, client.name)
+    assert told.startswith(f"`{fake.path} --context b` did not end within 0.5 s (see whether")
+
+
+def test_no_end_of_a_program_or_call_is_taken_for_another() -> None:
+    """What was cut short, above all, is no refusal."""
+    assert set(kubectl.WHY) == set(commands.Why) and set(api.WHY) == set(calls.Why)
+    assert kubectl.WHY[commands.Why.CUT] is Why.TOO_LARGE
+    refusals = {why for why in commands.Why if kubectl.WHY[why] is Why.REFUSED}
+    assert refusals == {commands.Why.FAILED}
+    assert [why for why in calls.Why if api.WHY[why] is Why.REFUSED] == [calls.Why.WRONG]
 
 
 @pytest.mark.parametrize("idle", [False, True])

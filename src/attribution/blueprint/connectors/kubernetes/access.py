@@ -112,18 +112,23 @@ def require(cluster: Cluster, namespace: str | None, rights: "list[tuple[str, Re
 _REMEDIES = {
     Why.UNAUTHORIZED: "give credentials that the cluster knows: a kubeconfig, or `token_file`",
     Why.FORBIDDEN: "grant that right: see examples/kueue/rbac.yaml",
-    Why.MISSING: "see whether it is the address of an API server that serves this",
+    Why.MISSING: "see whether that is an API server, and whether its version serves this",
     Why.UNAVAILABLE: "see whether the API server runs and can be reached from here",
     Why.LATE: "see whether the API server is overloaded, or raise `timeout_secs`",
     Why.BUSY: "ask less often, or raise `retry_secs`",
-    Why.UNREADABLE: "see whether it is the address of an API server",
+    Why.UNREADABLE: "see whether that is an API server",
     Why.REFUSED: "see the settings that say which cluster is asked",
 }
 
 
 def explained(error: ClusterError, at: str) -> str:
-    """What a refusal means for who set the connector up; `at` is the name of what was asked."""
+    """What a refusal means for who set the connector up; `at` is the name of what was asked.
+
+    What was asked for is told where the refusal is that it is not there, and the name where the refusal lacks it.
+    """
     remedy = _REMEDIES.get(error.why)
     if remedy is None or error.has_remedy:
         return error.said
-    return f"{error.said} (asked through {at}; {remedy})"
+    what = f" for {error.path}" if error.why is Why.MISSING and error.path else ""
+    way = f" through {at}" if at not in error.said else ""
+    return f"{error.said} ({f'asked{what}{way}; ' if what or way else ''}{remedy})"

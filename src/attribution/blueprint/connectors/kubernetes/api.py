@@ -14,6 +14,15 @@ from attribution.blueprint.connectors.kubernetes.failures import ClusterError, W
 from attribution.client.bounded import below
 from attribution.client.retry import retry_after_secs
 
+WHY = {
+    calls.Why.DENIED: Why.UNAUTHORIZED,
+    calls.Why.BUSY: Why.BUSY,
+    calls.Why.UNREACHABLE: Why.UNAVAILABLE,
+    calls.Why.WRONG: Why.REFUSED,
+    calls.Why.TOO_LARGE: Why.TOO_LARGE,
+    calls.Why.UNREADABLE: Why.UNREADABLE,
+}
+"""What a call that has no answer means, for each reason there is."""
 _ERROR_BYTES = 1 << 16
 _CONNECT_SECS = 30.0
 
@@ -57,8 +66,7 @@ class Api:
                     raise _refusal(answer, read)
                 yield from read
         except Refused as error:
-            why = Why.UNREADABLE if error.why is calls.Why.UNREADABLE else Why.REFUSED
-            raise ClusterError(why, f"{self._url} {error}") from None
+            raise ClusterError(WHY[error.why], f"{self._url} {error}") from None
         except httpx.HTTPError as error:
             why = Why.LATE if isinstance(error, httpx.TimeoutException) else Why.UNAVAILABLE
             raise ClusterError(why, f"{self._url} {unanswered(error, secs)}") from None

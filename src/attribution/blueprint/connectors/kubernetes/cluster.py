@@ -186,13 +186,17 @@ class Cluster:
 
     def _whole(self, path: str, query: Mapping[str, str], body: bytes | None) -> dict[str, Any]:
         held = bytearray()
-        for piece in self._transport.send(path, query, body, secs=self._timeout_secs):
-            held += piece
-            if len(held) > self._answer_bytes:
-                remedy = "ask for fewer objects with `page_objects`, or raise `answer_bytes`"
-                raise ClusterError(
-                    Why.TOO_LARGE, f"answered more than {self._answer_bytes} bytes ({remedy})", has_remedy=True
-                )
+        try:
+            for piece in self._transport.send(path, query, body, secs=self._timeout_secs):
+                held += piece
+                if len(held) > self._answer_bytes:
+                    remedy = "ask for fewer objects with `page_objects`, or raise `answer_bytes`"
+                    raise ClusterError(
+                        Why.TOO_LARGE, f"answered more than {self._answer_bytes} bytes ({remedy})", has_remedy=True
+                    )
+        except ClusterError as error:
+            error.path = path
+            raise
         try:
             found = json.loads(bytes(held))
         except (ValueError, RecursionError):

@@ -59,7 +59,7 @@ class ClusterError(ConnectorError):
     """The cluster did not answer what was asked; `said` is what it, or `kubectl`, says of it.
 
     `wait_secs` is how long a busy server asks to be left alone; `resume` the mark from which an expired list goes on.
-    `has_remedy` tells that it also says what to do.
+    `has_remedy` tells that it also says what to do; `path` is what of the API was asked for, where that is known.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class ClusterError(ConnectorError):
         self.has_remedy = has_remedy
         self.wait_secs = wait_secs
         self.resume = resume
+        self.path: str | None = None
         super().__init__(self.said)
 
 
@@ -120,9 +121,11 @@ def of_kubectl(stderr: str, code: int) -> ClusterError:
         if not reason and (_UNREACHABLE.search(said) or "dial tcp" in said):
             return ClusterError(Why.UNAVAILABLE, said)
         return ClusterError(_BY_REASON.get(reason, Why.REFUSED if reason else Why.UNAVAILABLE), said)
-    if "(Unauthorized)" in message or "provide credentials" in message:
-        return ClusterError(Why.UNAUTHORIZED, message.removeprefix("error: "))
     message = message.removeprefix("error: ")
+    if "(Unauthorized)" in message or "provide credentials" in message:
+        return ClusterError(Why.UNAUTHORIZED, message)
+    if message.startswith("the server could not find the requested resource"):
+        return ClusterError(Why.MISSING, message)
     if _UNREACHABLE.search(message):
         return ClusterError(Why.UNAVAILABLE, message)
     return ClusterError(Why.REFUSED, message or f"kubectl ended with {ending(code)}")

@@ -8,11 +8,14 @@ from attribution.blueprint.connectors.base import Halted, never
 from attribution.blueprint.connectors.commands import Bounds, CommandError
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, of_kubectl
 
-_WHY = {
+WHY = {
     commands.Why.NOT_STARTED: Why.NO_PROGRAM,
     commands.Why.LATE: Why.LATE,
+    commands.Why.CUT: Why.TOO_LARGE,
     commands.Why.HALTED: Why.HALTED,
+    commands.Why.FAILED: Why.REFUSED,
 }
+"""What an end of the program means, for each there is; of one that failed, its words say more."""
 
 
 class Kubectl:
@@ -46,17 +49,16 @@ class Kubectl:
         try:
             yield from commands.output([*self._argv, *verb], Bounds(secs, idle=idle), given=body or b"", halted=halted)
         except CommandError as error:
-            raise _told(error) from None
+            raise self._told(error) from None
 
     def close(self) -> None:
         """Nothing is held open."""
 
-
-def _told(error: CommandError) -> ClusterError:
-    if error.why is commands.Why.FAILED:
-        return of_kubectl(error.stderr, error.code)
-    remedy = "install it, give its path with `kubectl`, or set `api_url`"
-    is_missing = error.why is commands.Why.NOT_STARTED
-    return ClusterError(
-        _WHY.get(error.why, Why.REFUSED), f"{error} ({remedy})" if is_missing else str(error), has_remedy=is_missing
-    )
+    def _told(self, error: CommandError) -> ClusterError:
+        if error.why is commands.Why.FAILED:
+            return of_kubectl(error.stderr, error.code)
+        if error.why is commands.Why.NOT_STARTED:
+            remedy = "install it, give its path with `kubectl`, or set `api_url`"
+            return ClusterError(Why.NO_PROGRAM, f"{error} ({remedy})", has_remedy=True)
+        # what says which cluster it asked belongs to its name
+        return ClusterError(WHY[error.why], str(error).replace(f"`{self._argv[0]}`", f"`{self.name}`", 1))
