@@ -332,7 +332,7 @@ def test_everything_can_be_checked_as_the_doctor_does(tmp_path: Path, url: str) 
     assert out.getvalue() == answer.stdout
     answer = run("--check", "--context-static-bundles", tmp_path / "gone", "--service-url", "http://127.0.0.1:9",
                  "--service-retry-secs", "0", "--watch-store", tmp_path / "w.db")  # fmt: skip
-    assert answer.returncode == 69
+    assert answer.returncode == 1
     broken = [line.split()[1] for line in answer.stdout.splitlines() if line.startswith("broken")]
     assert broken == ["service", "context.static"]
 

@@ -5,7 +5,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, chdir, closing, redirect_stdout
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -20,7 +20,15 @@ from attribution.blueprint.connectors.sinks.stdout import Stdout, StdoutSettings
 from attribution.blueprint.orchestrator import Parts
 from attribution.blueprint.settings import BlueprintSettings
 from attribution.cli.checkup import Check, Finding, Health, connector_checks, run_checks, service_checks
-from attribution.cli.main import main
+from attribution.cli.examination import examined
+from attribution.cli.main import (
+    EXIT_EVIDENCE,
+    EXIT_INTERNAL,
+    EXIT_POLICY,
+    EXIT_UNAVAILABLE,
+    EXIT_USAGE,
+    main,
+)
 from attribution.client.client import AttributionClient
 from attribution.contracts.context import ExecutionContext
 from attribution.store.backlog import Backlog, Sighting
@@ -45,14 +53,14 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
-def doctor(cwd: Path, *words: object, **env: str) -> tuple[int, str]:
+def doctor(cwd: Path, *words: object, command: Sequence[str] = ("doctor",), **env: str) -> tuple[int, str]:
     out = io.StringIO()
     with ExitStack() as stack:
         variables = environment(XDG_STATE_HOME=str(cwd / "state"), **env)
         stack.enter_context(patch.dict(os.environ, variables, clear=True))
         stack.enter_context(chdir(cwd))
         stack.enter_context(redirect_stdout(out))
-        return main(["doctor", *map(str, words)]), out.getvalue()
+        return main([*command, *map(str, words)]), out.getvalue()
 
 
 def looked(*checks: Check, secs: float = 600.0) -> list[Finding]:
@@ -177,6 +185,11 @@ def test_checks_run_side_by_side_and_none_of_them_for_ever() -> None:
         meetings = [Check("one", lambda: meet(a, d), ""), Check("two", lambda: meet(c, b), "")]
         assert [found.health for found in looked(*meetings)] == [Health.OK, Health.OK]
     slow = Check("slow", lambda: time.sleep(30) or [], "wait")
+    begun: list[str] = []
+    next_one = Check("next", lambda: begun.append("next") or [], "", after="slow")  # type: ignore[func-returns-value]
+    *_, left = looked(slow, next_one, secs=0.05)
+    assert (left.health, left.remedy, begun) == (Health.BROKEN, "see `slow`", [])
+    assert left.text == "was not looked at: `slow`, which comes before it, did not answer within 0.05 s"
     (found,) = looked(slow, secs=0.05)
     assert (found.health, found.text, found.remedy) == (Health.BROKEN, "did not answer within 0.05 s", "wait")
 
@@ -197,8 +210,27 @@ def test_what_the_watcher_gave_up_is_shown(tmp_path: Path) -> None:
     assert code == 0
     assert "1 given up, the last of them a, attempt 1 (at a): no \\x1b answer" in text
     assert "1 result failed for good since" in text
-    assert "the last that failed is that of b, attempt 1 for hook: answered 400" in text
+    assert "Z, the last of them b, attempt 1: answered 400" in text
     assert "once the sink takes it: attribution run --job ID" in text
+    assert (text.count("answered 400"), text.count("hook")) == (1, 1), "one finding for one sink"
+
+
+def test_what_failed_and_what_waits_are_one_finding_of_their_sink(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    with closing(open_store(str(tmp_path / "w.db"))) as store:
+        backlog, outbox = Backlog(store), Outbox(store)
+        for name in ("a", "b"):
+            backlog.note([Sighting(name * 32, ExecutionContext(workload_id=name), f"at {name}", b"x", now)], now)
+            claim = backlog.claim(now, 60)
+            assert claim is not None
+            backlog.complete(claim, to_json(result(name)).encode(), ["hook", "other"], [], now)
+        for sink in ("hook", "other"):
+            delivery = outbox.claim([sink], now, 60)
+            assert delivery is not None and outbox.fail(delivery, f"{sink} said no", now)
+    _, text = doctor(tmp_path, "--watch-store", "w.db")
+    (hook,) = [line for line in text.splitlines() if "sink hook" in line]
+    assert hook.startswith("warning") and "1 result failed for good" in hook and "1 result wait" in hook
+    assert "hook said no" in hook and "other said no" not in hook
 
 
 def test_what_waits_for_a_sink_is_shown(tmp_path: Path) -> None:
@@ -236,6 +268,41 @@ def test_a_store_that_its_sink_makes_is_seen_whole(tmp_path: Path) -> None:
         )
         assert code == 0 and "warning" not in text
         assert "can be read and written" in text
+
+
+def test_all_of_it_has_one_time() -> None:
+    """The store is looked at while others still are; what it waits for is the sink that may make it."""
+    with patch("attribution.cli.examination.run_checks", return_value=iter(())) as ran:
+        examined(BlueprintSettings(), Parts({}, {}, {}), find_connectors([]), 5.0)
+    (checks, secs), _ = ran.call_args
+    assert (ran.call_count, secs) == (1, 5.0)
+    assert [(check.what, check.after) for check in checks if check.after] == [("store", "sinks.database")]
+
+
+@pytest.mark.parametrize("place", ["/proc/x/y.db", "/dev/null/y.db"])
+def test_a_store_that_cannot_be_made_is_broken_whoever_asks(tmp_path: Path, place: str) -> None:
+    """Rights say nothing of a file system that takes no files, and nothing at all to root."""
+    code, text = doctor(tmp_path, "--watch-store", f"sqlite:///{place}")
+    assert code == 1 and "broken   store" in text and "cannot be made in" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_not_there_is_tried_and_nothing_of_it_stays(tmp_path: Path) -> None:
+    code, text = doctor(tmp_path, "--watch-store", "new/folder/w.db")
+    assert code == 0 and "does not exist yet" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_both_ways_to_check_end_alike_and_the_page_of_the_exit_codes_knows_all(tmp_path: Path) -> None:
+    words = ("--watch-store", "/proc/x/y.db")
+    assert doctor(tmp_path, *words)[0] == doctor(tmp_path, *words, command=("run", "--check"))[0] == EXIT_POLICY
+    page = (Path(__file__).parents[2] / "docs" / "deploy.md").read_text()
+    table = page.partition("## Exit codes")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1:4] for line in table.splitlines() if line.startswith("| ") and line[2].isdigit()]
+    codes = {code.strip(): commands for code, commands, _ in rows}
+    known = (0, EXIT_POLICY, EXIT_USAGE, EXIT_EVIDENCE, EXIT_UNAVAILABLE, EXIT_INTERNAL)
+    assert list(codes) == [*map(str, known), "130, 143"]
+    assert "`run --check`, `doctor`" in codes[str(EXIT_POLICY)]
 
 
 def test_a_store_that_cannot_be_used_is_broken(tmp_path: Path) -> None:

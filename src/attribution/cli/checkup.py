@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -56,28 +58,40 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing to look at. `look` may take long and may raise."""
+    """One thing to look at, once the check of the thing `after` has ended. `look` may take long and may raise."""
 
     what: str
     look: Callable[[], Sequence[Finding]]
     remedy: str
+    after: str | None = None
 
 
 def run_checks(checks: Sequence[Check], timeout_secs: float) -> Iterator[Finding]:
     """What the checks find, in their order. They run side by side, and one that does not end in time is broken."""
-    found: dict[int, Sequence[Finding]] = {}
+    found: dict[str, Sequence[Finding]] = {}
+    threads: dict[str, threading.Thread] = {}
 
-    def work(number: int, check: Check) -> None:
-        found[number] = _looked(check)
+    def work(check: Check, before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        found[check.what] = _looked(check)
 
-    threads = [threading.Thread(target=work, args=pair, daemon=True) for pair in enumerate(checks)]
-    for thread in threads:
-        thread.start()
+    for check in checks:
+        before = threads.get(check.after or "")
+        threads[check.what] = threading.Thread(target=work, args=(check, before), daemon=True)
+        threads[check.what].start()
     until = time.monotonic() + timeout_secs
-    for number, (check, thread) in enumerate(zip(checks, threads, strict=True)):
-        thread.join(max(0.0, until - time.monotonic()))
-        late = Finding(check.what, Health.BROKEN, f"did not answer within {timeout_secs:g} s", check.remedy)
-        yield from found.get(number, (late,))
+    for check in checks:
+        threads[check.what].join(max(0.0, until - time.monotonic()))
+        yield from found[check.what] if check.what in found else [_late(check, threads, timeout_secs)]
+
+
+def _late(check: Check, threads: Mapping[str, threading.Thread], timeout_secs: float) -> Finding:
+    before = threads.get(check.after or "")
+    if before is not None and before.is_alive():
+        text = f"was not looked at: `{check.after}`, which comes before it, did not answer within {timeout_secs:g} s"
+        return Finding(check.what, Health.BROKEN, text, f"see `{check.after}`")
+    return Finding(check.what, Health.BROKEN, f"did not answer within {timeout_secs:g} s", check.remedy)
 
 
 def _looked(check: Check) -> Sequence[Finding]:
@@ -203,8 +217,12 @@ def _clock(endpoint: Endpoint) -> Finding:
 
 
 def store_check(url: str, sinks: Collection[str]) -> Check:
-    """Whether the store of `--watch` can be used, and what it remembers that did not go well."""
-    return Check("store", lambda: _store(url, sinks), "see watch.store, or the database that it names")
+    """Whether the store of `--watch` can be used, and what it remembers that did not go well.
+
+    The sink `database` may make the store, which would be half made if it were looked at meanwhile.
+    """
+    remedy = "see watch.store, or the database that it names"
+    return Check("store", lambda: _store(url, sinks), remedy, after="sinks.database")
 
 
 def _store(url: str, sinks: Collection[str]) -> list[Finding]:
@@ -227,11 +245,19 @@ def _store(url: str, sinks: Collection[str]) -> list[Finding]:
 
 
 def _not_made(where: SqliteAddress) -> Finding:
+    """Whether the store can be made: one of the same name is, beside it, and goes again.
+
+    What a user may do is not asked: one who may do all cannot write to what is read-only, or no file system at all.
+    """
     folder = next(parent for parent in where.path.parents if parent.exists())
-    if os.access(folder, os.W_OK | os.X_OK):
-        return Finding("store", Health.OK, f"{where.shown} does not exist yet; the first run that needs it makes it")
-    remedy = "let this user write there, or set watch.store"
-    return Finding("store", Health.BROKEN, f"{where.shown} cannot be made: {folder} may not be written", remedy)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".attribution-") as probe:
+            open_store(str(Path(probe) / where.path.relative_to(folder))).close()
+    except (OSError, ConfigurationError) as error:
+        why = error.problems[0].message if isinstance(error, ConfigurationError) else error.strerror or str(error)
+        text = f"{where.shown} cannot be made in {folder}: {why}"
+        return Finding("store", Health.BROKEN, text, "let this user write there, or set watch.store")
+    return Finding("store", Health.OK, f"{where.shown} does not exist yet; the first run that needs it makes it")
 
 
 def _remembered(store: Store, sinks: Collection[str]) -> Iterator[Finding]:
@@ -243,21 +269,21 @@ def _remembered(store: Store, sinks: Collection[str]) -> Iterator[Finding]:
         text = f"{counts['given_up']:,} given up, the last of them {one.label} ({one.origin}): {one.reason}"
         remedy = "once that is mended, diagnose it by hand: attribution run --job ID"
         yield Finding("attempts", Health.WARNING, text, remedy)
-    for undone in Outbox(store).undone():
-        yield _undone(undone, undone.sink in sinks)
-    for late in Outbox(store).failed(1):
-        text = f"the last that failed is that of {late.label} for {late.sink}: {late.reason}"
-        remedy = "the result is kept in the store; once the sink takes it: attribution run --job ID"
-        yield Finding("deliveries", Health.WARNING, text, remedy)
+    for sink, group in groupby(Outbox(store).undone(), lambda undone: undone.sink):
+        told = [_undone(undone, store, sink in sinks) for undone in group]
+        health = Health.WARNING if any(one.health is Health.WARNING for one in told) else Health.OK
+        remedy = "; ".join(one.remedy for one in told if one.remedy)
+        yield Finding(f"sink {sink}", health, "; ".join(one.text for one in told), remedy)
 
 
-def _undone(undone: Undone, is_configured: bool) -> Finding:
+def _undone(undone: Undone, store: Store, is_configured: bool) -> Finding:
     """Results that a sink has not taken, and what to do about it."""
     results = "1 result" if undone.count == 1 else f"{undone.count:,} results"
     since = f"{undone.since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     if undone.state is DeliveryState.FAILED:
-        text = f"{results} failed for good since {since}: {undone.reason or 'no reason given'}"
-        return Finding(f"sink {undone.sink}", Health.WARNING, text, "see `deliveries`")
+        last = "".join(f", the last of them {one.label}: {one.reason}" for one in Outbox(store).failed(1, undone.sink))
+        remedy = "what failed is kept in the store; once the sink takes it: attribution run --job ID"
+        return Finding(f"sink {undone.sink}", Health.WARNING, f"{results} failed for good since {since}{last}", remedy)
     if not is_configured:
         remedy = f"configure `sinks.{undone.sink}` again, and they are offered to it"
         return Finding(f"sink {undone.sink}", Health.WARNING, f"{results} wait for it since {since}", remedy)

@@ -10,10 +10,9 @@ from pathlib import Path
 from attribution.blueprint.connectors.registry import Registry, find_connectors
 from attribution.blueprint.settings import load_settings, settings_model
 from attribution.cli.examination import TIMEOUT_SECS, examined, is_well, tell
+from attribution.cli.main import EXIT_POLICY
 from attribution.cli.run import parts_of
 from attribution.configuration.flags import add_flags, given_flags
-
-EXIT_BROKEN = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,4 +41,4 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps({"ok": is_well(findings), "findings": [asdict(finding) for finding in findings]}, indent=2))
     else:
         tell(findings)
-    return 0 if is_well(findings) else EXIT_BROKEN
+    return 0 if is_well(findings) else EXIT_POLICY

@@ -16,13 +16,9 @@ TIMEOUT_SECS = 30.0
 def examined(
     settings: BlueprintSettings, parts: Parts, registry: Registry, timeout_secs: float = TIMEOUT_SECS
 ) -> list[Finding]:
-    """What is found of the Service and of each connector, side by side, and then of the store.
-
-    The sink `database` may make the store, which would be half made if it were looked at meanwhile.
-    """
+    """What is found of the Service, of each connector and of the store, within one time for all of it."""
     store = store_check(store_url(settings), frozenset(parts.sinks))
-    first = [*service_checks(settings), *connector_checks(parts, registry)]
-    return [*run_checks(first, timeout_secs), *run_checks([store], timeout_secs)]
+    return list(run_checks([*service_checks(settings), *connector_checks(parts, registry), store], timeout_secs))
 
 
 def is_well(findings: Sequence[Finding]) -> bool:

@@ -1,7 +1,7 @@
 """`attribution`: finds the command, runs it, and turns what goes wrong into a sentence and an exit code.
 
-Exit codes: 0 a diagnosis was written, 1 a policy asked to fail, 2 usage or configuration, 3 evidence could not be
-read, 69 the Service or a sink was not to be had, 70 internal.
+Exit codes: 0 what was asked for was done, 1 a check that was asked for found something, 2 usage or configuration,
+3 evidence could not be read, 69 the Service or a sink was not to be had, 70 internal; docs/deploy.md tells of each.
 """
 
 import argparse

@@ -24,7 +24,7 @@ from attribution.blueprint.orchestrator import Failed, Orchestrator, Parts, Summ
 from attribution.blueprint.settings import BlueprintSettings, Endpoint, configured, load_settings, settings_model
 from attribution.cli import watch
 from attribution.cli.examination import examined, is_well, tell
-from attribution.cli.main import EXIT_EVIDENCE, EXIT_INTERNAL, EXIT_UNAVAILABLE
+from attribution.cli.main import EXIT_EVIDENCE, EXIT_INTERNAL, EXIT_POLICY, EXIT_UNAVAILABLE
 from attribution.client.client import AttributionClient
 from attribution.client.in_process import InProcess
 from attribution.configuration.flags import add_flags, given_flags
@@ -101,7 +101,7 @@ def _checked(settings: BlueprintSettings, parts: Parts, registry: Registry, rule
             print(f"ok       the rules of {', '.join(visible(str(folder)) for folder in rules)} can be used")
     findings = examined(settings, parts, registry)
     tell(findings)
-    return 0 if is_well(findings) else EXIT_UNAVAILABLE
+    return 0 if is_well(findings) else EXIT_POLICY
 
 
 def _run(client: AttributionClient, parts: Parts, settings: BlueprintSettings, query: Query) -> int:

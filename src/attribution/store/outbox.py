@@ -172,8 +172,8 @@ class Outbox:
                 found.append(Undone(sink, DeliveryState(state), int(count), since, reason))
         return found
 
-    def failed(self, limit: int) -> Iterator[Undelivered]:
-        """The deliveries that failed last, the latest first."""
+    def failed(self, limit: int, sink: str | None = None) -> Iterator[Undelivered]:
+        """The deliveries that failed last, the latest first; of one sink, if it is named."""
         a = watch_attempts.c
         query = (
             select(a.workload_id, a.attempt, _c.sink, _c.reason, _c.changed_at)
@@ -182,6 +182,7 @@ class Outbox:
             .order_by(_c.changed_at.desc(), _c.key)
             .limit(limit)
         )
+        query = query if sink is None else query.where(_c.sink == sink)
         with self.store.read() as connection:
             rows = connection.execute(query).all()
         for row in rows:

@@ -13,7 +13,7 @@ from attribution.blueprint.connectors.base import ConnectorError
 from attribution.blueprint.connectors.context.launch_command import shown_command
 from attribution.blueprint.connectors.context.slurm import SlurmContexts, SlurmSettings
 from attribution.blueprint.connectors.context.slurm_rows import rows as read_rows
-from attribution.cli.main import EXIT_EVIDENCE, EXIT_UNAVAILABLE, main
+from attribution.cli.main import EXIT_EVIDENCE, EXIT_POLICY, main
 from attribution.contracts.vocabulary import Format, Source, Status
 from attribution.testing import context_connector_complies
 
@@ -455,7 +455,7 @@ def test_rows_of_no_job_are_counted_and_the_others_found(fake: Fake) -> None:
 
 def test_a_run_that_reads_nonsense_ends_as_one_that_failed(fake: Fake, capsys: pytest.CaptureFixture[str]) -> None:
     fake(noise_bytes=300_000)
-    for words, code in ((["run"], EXIT_EVIDENCE), (["run", "--check"], EXIT_UNAVAILABLE)):
+    for words, code in ((["run"], EXIT_EVIDENCE), (["run", "--check"], EXIT_POLICY)):
         assert main([*words, "--context-slurm-sacct", "sacct"]) == code
         assert "what `sacct` printed ends within a row" in "".join(capsys.readouterr())
 
