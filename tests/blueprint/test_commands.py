@@ -11,6 +11,8 @@ import pytest
 
 from attribution.blueprint.connectors.base import never
 from attribution.blueprint.connectors.commands import Bounds, CommandError, Why, output
+from attribution.client.bounded import within
+from attribution.testing import CommandAnswer, FakeCommand
 
 LONG = Bounds(30)
 
@@ -107,3 +109,11 @@ def test_what_it_leaves_behind_is_ended_and_told() -> None:
     while state.exists() and state.read_text().rpartition(")")[2].split()[0] != "Z" and time.monotonic() < until:
         time.sleep(0.05)
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+@pytest.mark.slow
+def test_a_program_has_no_more_time_than_what_it_is_part_of(tmp_path: Path) -> None:
+    fake = FakeCommand(tmp_path, "hangs", [CommandAnswer(wait_secs=600)])
+    with within(0.5), pytest.raises(CommandError) as raised:
+        list(output([str(fake.path)], Bounds(600.0)))
+    assert raised.value.why is Why.LATE

@@ -8,17 +8,19 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from attribution.blueprint.attempt import Attempt, Unusable
-from attribution.blueprint.connectors.base import DEADLINE, Collected, Halted
+from attribution.blueprint.attempt import Attempt, Found, Query, Unusable
+from attribution.blueprint.connectors.base import DEADLINE, Collected, ConnectorError, Halted
 from attribution.blueprint.deadline import Deadline
-from attribution.blueprint.orchestrator import Failed
+from attribution.blueprint.orchestrator import Failed, Orchestrator, Parts
 from attribution.client.client import AttributionClient, BatchLimits
 from attribution.contracts.observation import Observation
 from attribution.contracts.vocabulary import Format, Source, Status
 
+from tests.blueprint.conftest import FAST
 from tests.blueprint.fakes import (
     Clock,
     FakeCollector,
+    FakeContexts,
     FakeService,
     FakeSink,
     Run,
@@ -337,6 +339,34 @@ def test_at_the_deadline_what_is_there_is_diagnosed_and_the_rest_is_told() -> No
         ("node-02", "partial", DEADLINE),
     ]
     assert [o.get("body") for o in service.held] == ["line\n", None, None]
+
+
+class HangingContexts(FakeContexts):
+    """Finds one attempt, and then looks on for ever, or breaks because its time is over."""
+
+    def __init__(self, clock: Clock, breaks: bool) -> None:
+        super().__init__(attempt("a", "node-01"))
+        self.clock, self.breaks, self.free = clock, breaks, threading.Event()
+
+    def discover(self, query: Query) -> Iterator[Found]:
+        yield from self.found
+        self.clock.now += 80
+        if self.breaks:
+            raise ConnectorError("did not answer within 3 s")
+        self.free.wait()
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_a_search_for_attempts_that_hangs_is_left_behind_at_the_deadline(breaks: bool) -> None:
+    clock, told = Clock(), list[str]()
+    context, sink = HangingContexts(clock, breaks), FakeSink()
+    parts = Parts({"fake": context}, {}, {"sink": sink})
+    orchestrator = Orchestrator(FakeService().client(), parts, told.append, retries=FAST)
+    summary = orchestrator.run(Query(), Deadline.after(100, clock))
+    context.free.set()
+    late = "fake: did not find all attempts before the deadline (give more time with --deadline-secs, or ask for fewer"
+    assert [line for line in told if line.startswith("fake")] == [f"{late} attempts)"]
+    assert (summary.found, summary.failures[0]) == (1, Failed.UNAVAILABLE)
 
 
 def test_a_connector_that_hangs_is_left_behind_at_the_deadline() -> None:

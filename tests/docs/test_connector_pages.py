@@ -7,9 +7,13 @@ from typing import Any
 import pytest
 import yaml
 
+from attribution.blueprint.connectors.base import DEADLINE, never
 from attribution.blueprint.connectors.registry import find_connectors
 from attribution.blueprint.settings import load_settings
 from attribution.configuration.keys import keys
+from attribution.contracts.observation import Observation
+from attribution.contracts.vocabulary import Source, Status
+from attribution.testing import CommandAnswer, FakeCommand
 
 from tests.conftest import ROOT
 
@@ -75,3 +79,22 @@ def test_the_example_in_the_guide_is_that_of_the_package() -> None:
         "class TestLineService(HttpCollectorCompliance):",
     ):
         assert line in guide and line in tests
+
+
+@pytest.mark.slow
+def test_the_command_of_the_guide_runs_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (ROOT / "docs" / "writing-connectors.md").read_text()
+    (text,) = [block for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL) if "commands import" in block]
+    answers = [CommandAnswer("node-01", "a line\n"), CommandAnswer(exit_code=3, stderr="no")]
+    fake = FakeCommand(tmp_path, "lines", answers)
+    monkeypatch.setenv("PATH", str(fake.path.parent))
+    shared = {"Observation": Observation, "Source": Source, "Status": Status, "DEADLINE": DEADLINE, "halted": never}
+    for node, program, expected in (
+        ("node-01", "lines", "a line\n"),
+        ("node-02", "lines", "`lines` ended with exit code 3: no"),
+        ("node-01", "rows", "there is no program `rows`"),
+    ):
+        names: dict[str, Any] = {**shared, "node": node}
+        exec(text.replace('"lines"', f'"{program}"'), names)
+        told = names.get("told")
+        assert (told.reason if isinstance(told, Observation) else names["text"]) == expected

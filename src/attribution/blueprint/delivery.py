@@ -16,7 +16,10 @@ Catalog = Callable[[], CatalogSnapshot]
 
 
 def wait_secs(tries: int, error: BaseException | None, first_secs: float, longest_secs: float) -> float:
-    """How long a sink is left alone after so many tries: what it asks for in full, or a wait that doubles."""
+    """How long a sink is left alone after so many tries: what it asks for, or a wait that doubles up to the longest.
+
+    Whoever calls bounds what a sink may ask for: a run by the time that it tries for, a watcher to an hour.
+    """
     asked = error.wait_secs if isinstance(error, SinkBusy) else None
     return grown_secs(tries, first_secs, longest_secs) if asked is None else asked
 

@@ -15,6 +15,7 @@ from attribution.blueprint.connectors.base import DEADLINE, Connector, Connector
 from attribution.blueprint.connectors.foreign import one_line
 from attribution.blueprint.deadline import Deadline
 from attribution.blueprint.delivery import Deliverer
+from attribution.blueprint.finding import LateError, found_in_time
 from attribution.blueprint.ledger import Item, Ledger
 from attribution.blueprint.progress import Progress
 from attribution.blueprint.submission import Patience, Submission
@@ -138,7 +139,7 @@ class Orchestrator:
         workers: Workers[AttributionBlueprintResult] = Workers(self._workers)
         pending: deque[tuple[Attempt, Future[AttributionBlueprintResult]]] = deque()
         try:
-            for attempt in self._attempts(query, summary):
+            for attempt in self._attempts(query, summary, deadline):
                 task = _Task(self, attempt, deadline)
                 pending.append((attempt, workers.submit(task)))
                 if len(pending) > 2 * self._workers:
@@ -154,10 +155,10 @@ class Orchestrator:
 
     # --- discover -----------------------------------------------------------------------------------------------------
 
-    def _attempts(self, query: Query, summary: Summary) -> Iterator[Attempt]:
+    def _attempts(self, query: Query, summary: Summary, deadline: Deadline) -> Iterator[Attempt]:
         """The attempts, each once; what is found and is none is told."""
         origins: dict[object, str] = {}
-        for found in self._discovered(query):
+        for found in self._discovered(query, summary, deadline):
             if isinstance(found, Unusable):
                 self._tell(f"{found.origin}: {found.reason}")
                 if found.is_failure:
@@ -173,11 +174,15 @@ class Orchestrator:
             summary.found += 1
             yield attempt
 
-    def _discovered(self, query: Query) -> Iterator[Found]:
+    def _discovered(self, query: Query, summary: Summary, deadline: Deadline) -> Iterator[Found]:
         for name, connector in self._parts.contexts.items():
             try:
-                for found in connector.discover(query):
+                for found in found_in_time(connector, query, deadline):
                     yield replace(found, found_by=name) if isinstance(found, Attempt) else found
+            except LateError:
+                remedy = "give more time with --deadline-secs, or ask for fewer attempts"
+                self._tell(f"{name}: did not find all attempts before the deadline ({remedy})")
+                summary.failures.append(Failed.UNAVAILABLE)
             except ConnectorError as error:
                 yield Unusable(name, str(error))
             except Exception as error:  # a connector that fails never stops the run

@@ -28,12 +28,22 @@ def below(address: str, path: str, params: Mapping[str, str] | None = None) -> s
 
 @contextmanager
 def within(secs: float) -> Iterator[None]:
-    """All that is read and written in this thread while the block runs must be done in so much time."""
-    token = _until.set(time.monotonic() + secs)
+    """All that is read and written in this thread while the block runs must be done in so much time.
+
+    A block within another has no more time than that one.
+    """
+    until, outer = time.monotonic() + secs, _until.get()
+    token = _until.set(until if outer is None else min(until, outer))
     try:
         yield
     finally:
         _until.reset(token)
+
+
+def at_most(secs: float) -> float:
+    """So much time, or what is left of that of the block `within` which this thread is."""
+    until = _until.get()
+    return secs if until is None else min(secs, max(0.0, until - time.monotonic()))
 
 
 def in_time(client: httpx.Client) -> None:

@@ -18,6 +18,7 @@ from attribution.blueprint.connectors.kubernetes.cluster import Cluster as Clien
 from attribution.blueprint.connectors.kubernetes.failures import ClusterError, Why, of_kubectl, of_status
 from attribution.blueprint.connectors.kubernetes.kubectl import Kubectl
 from attribution.blueprint.connectors.kubernetes.resources import JOB, POD
+from attribution.client.bounded import within
 from attribution.testing import CommandAnswer, FakeCommand, Reply, Server, faulty
 
 from tests.blueprint.kubernetes.double import BOTH_WAYS, TOKEN, Cluster, FakeKubectl, Reached, status
@@ -303,10 +304,18 @@ def test_no_end_of_a_program_or_call_is_taken_for_another() -> None:
 def test_a_refusal_that_drips_is_told_in_time(idle: bool) -> None:
     """Each line of a log may take its time; a refusal may not."""
     with Server(lambda request: Reply(403, "x" * 1000, drip_secs=0.05)) as server, closing(_own(server)) as api:
-        begun = time.monotonic()
         with pytest.raises(ClusterError) as raised:
             list(api.send("/api/v1/pods", {}, secs=0.3, idle=idle))
-    assert raised.value.why is Why.FORBIDDEN and time.monotonic() - begun < 30
+        assert server.sent_bytes < 1000, "it was not read to its end"
+    assert raised.value.why is Why.FORBIDDEN
+
+
+def test_a_call_has_no_more_time_than_what_it_is_part_of() -> None:
+    with Server(lambda request: Reply(body="x" * 1000, drip_secs=0.05)) as server, closing(_own(server)) as api:
+        with within(0.3), pytest.raises(ClusterError) as raised:
+            list(api.send("/api/v1/pods", {}, secs=600))
+        assert server.sent_bytes < 1000
+    assert raised.value.why is Why.LATE
 
 
 def test_a_log_that_drips_is_read_on_until_it_is_halted() -> None:

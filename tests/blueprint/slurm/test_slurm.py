@@ -13,9 +13,9 @@ from attribution.blueprint.connectors.base import ConnectorError
 from attribution.blueprint.connectors.context.launch_command import shown_command
 from attribution.blueprint.connectors.context.slurm import SlurmContexts, SlurmSettings
 from attribution.blueprint.connectors.context.slurm_rows import rows as read_rows
-from attribution.cli.main import EXIT_EVIDENCE, EXIT_POLICY, main
+from attribution.cli.main import EXIT_EVIDENCE, EXIT_POLICY, EXIT_UNAVAILABLE, main
 from attribution.contracts.vocabulary import Format, Source, Status
-from attribution.testing import context_connector_complies
+from attribution.testing import CommandAnswer, FakeCommand, context_connector_complies
 
 from tests.blueprint.slurm.conftest import VERSIONS, Fake, table
 
@@ -458,6 +458,17 @@ def test_a_run_that_reads_nonsense_ends_as_one_that_failed(fake: Fake, capsys: p
     for words, code in ((["run"], EXIT_EVIDENCE), (["run", "--check"], EXIT_POLICY)):
         assert main([*words, "--context-slurm-sacct", "sacct"]) == code
         assert "what `sacct` printed ends within a row" in "".join(capsys.readouterr())
+
+
+@pytest.mark.slow
+def test_an_accounting_that_hangs_keeps_no_run_beyond_its_deadline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hangs = FakeCommand(tmp_path, "sacct", [CommandAnswer(wait_secs=600)])
+    words = ("--context-slurm-sacct", str(hangs.path), "--context-slurm-timeout-secs", "500", "--deadline-secs", "3")
+    assert main(["run", "--job", "7", *words]) == EXIT_UNAVAILABLE
+    assert hangs.calls
+    assert "slurm: did not find all attempts before the deadline" in capsys.readouterr().err
 
 
 # --- secrets ----------------------------------------------------------------------------------------------------------

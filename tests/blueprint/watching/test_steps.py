@@ -354,6 +354,17 @@ def test_a_result_that_a_sink_refuses_or_that_is_too_late_is_kept_and_told(store
     assert sorted(one.sink for one in steps.outbox.failed(9)) == ["away", "strict"]
 
 
+def test_a_sink_that_asks_for_a_day_is_offered_it_again_in_an_hour(store: Store) -> None:
+    sink = Failing(SinkBusy("full", 86_400.0))
+    steps = Steps(store, Scripted(ended("a")), sinks={"full": sink})
+    steps.round()
+    steps.run()
+    steps.pass_by(3599).run()
+    assert steps.outbox.counts() == {("full", DeliveryState.PENDING): 1}
+    steps.pass_by(2).run()
+    assert steps.outbox.counts() == {("full", DeliveryState.DONE): 1}
+
+
 def test_a_result_that_waited_for_its_turn_is_offered_before_it_is_too_late(store: Store) -> None:
     slow = Failing(RuntimeError("away"))
     steps = Steps(store, Scripted(ended("a")), sinks={"slow": slow}, delivery_secs=100, retry_secs=60)

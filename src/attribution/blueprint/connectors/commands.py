@@ -7,10 +7,11 @@ import subprocess
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from attribution.blueprint.connectors.base import ConnectorError, Halted, never
+from attribution.client.bounded import at_most
 
 _CHUNK_BYTES = 1 << 16
 _STDERR_END_BYTES = 1 << 15
@@ -61,8 +62,10 @@ def output(
 ) -> Generator[bytes]:
     """What a program writes, in pieces as they come. Raises CommandError; a program that is left is ended.
 
-    `given` is written to its input. That it failed is known only at the end, from its exit code.
+    `given` is written to its input. That it failed is known only at the end, from its exit code. A program has no more
+    time than the block `within` which it is started.
     """
+    bounds = replace(bounds, secs=at_most(bounds.secs))
     process = _started(argv, environment)
     try:
         said = _BothEnds()

@@ -9,7 +9,7 @@ from attribution.blueprint.connectors.base import Sink, SinkRefused
 from attribution.blueprint.delivery import LONGEST_WAIT_SECS, wait_secs
 from attribution.blueprint.orchestrator import Orchestrator
 from attribution.blueprint.watching.leases import Keeper
-from attribution.blueprint.watching.logs import logger, stamp, words
+from attribution.blueprint.watching.logs import logger, naming, stamp, words
 from attribution.blueprint.watching.meters import Meters
 from attribution.blueprint.watching.settings import WatchSettings
 from attribution.store.faults import StoreDamaged
@@ -75,11 +75,11 @@ class Sending:
             return self._not_taken(delivery, error)
         if not self._outbox.done(delivery, self._now()):
             return "lost"
-        logger().info("delivered", **_of(delivery), sink=self.name)
+        logger().info("delivered", **naming(delivery), sink=self.name)
         return "done"
 
     def _not_taken(self, delivery: Delivery, error: Exception) -> str:
-        now, told = self._now(), {**_of(delivery), "sink": self.name, "reason": words(error)}
+        now, told = self._now(), {**naming(delivery), "sink": self.name, "reason": words(error)}
         # what waited for its turn behind others was not offered yet
         is_late = delivery.tries > 0 and now - delivery.made_at > timedelta(seconds=self._settings.delivery_secs)
         if is_late or isinstance(error, SinkRefused):
@@ -93,7 +93,3 @@ class Sending:
             return "lost"
         logger().warning("not delivered", **told, tries=delivery.tries + 1, again_at=stamp(later))
         return "retried"
-
-
-def _of(delivery: Delivery) -> dict[str, Any]:
-    return {"workload": words(delivery.workload_id), "attempt": delivery.attempt}

@@ -12,7 +12,7 @@ from attribution.blueprint.delivery import LONGEST_WAIT_SECS, grown_secs
 from attribution.blueprint.orchestrator import Orchestrator
 from attribution.blueprint.watching.documents import from_document
 from attribution.blueprint.watching.leases import Keeper
-from attribution.blueprint.watching.logs import logger, stamp, words
+from attribution.blueprint.watching.logs import logger, naming, stamp, words
 from attribution.blueprint.watching.meters import Meters
 from attribution.blueprint.watching.pressure import Pressure
 from attribution.blueprint.watching.settings import WatchSettings
@@ -86,7 +86,7 @@ class Work:
         self._meters.diagnoses.labels(outcome).inc()
         if outcome == "lost":
             reason = "its lease was over before it was done"
-            logger().warning("attempt lost", **_of(claim), reason=reason)
+            logger().warning("attempt lost", **naming(claim), reason=reason)
 
     def _work(self, claim: Claim) -> str:
         """How it ended."""
@@ -120,7 +120,7 @@ class Work:
         self._meters.collected_bytes.inc(sum(report.bytes for report in result.connector_reports))
         logger().info(
             "diagnosed",
-            **_of(claim),
+            **naming(claim),
             terminal_state=result.terminal_state.value,
             sub_domain=result.sub_domain.value,
             secs=round(secs, 2),
@@ -144,7 +144,7 @@ class Work:
         if not self._stored(lambda: self._backlog.retry(claim, later, reason, self._now())):
             return "lost"
         logger().warning(
-            "attempt not diagnosed", **_of(claim), origin=words(claim.origin), reason=reason,
+            "attempt not diagnosed", **naming(claim), origin=words(claim.origin), reason=reason,
             tries=claim.tries + 1, again_at=stamp(later),
         )  # fmt: skip
         return "retried"
@@ -154,7 +154,7 @@ class Work:
             return "lost"
         logger().error(
             "attempt given up",
-            **_of(claim),
+            **naming(claim),
             origin=words(claim.origin),
             reason=reason,
             tries=claim.tries + 1,
@@ -172,10 +172,6 @@ class Work:
                     return False
                 logger().warning("store cannot be had", reason=words(error))
                 time.sleep(_STORE_WAIT_SECS)
-
-
-def _of(claim: Claim) -> dict[str, Any]:
-    return {"workload": words(claim.workload_id), "attempt": claim.attempt}
 
 
 def _wants(sink: Sink[Any], result: AttributionBlueprintResult) -> bool:
