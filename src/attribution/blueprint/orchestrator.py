@@ -34,6 +34,7 @@ from attribution.contracts.vocabulary import Status
 _NO_SESSION = 404
 _POLL_SECS = 0.5
 _PROGRESS_SECS = 30.0
+_MORE_TIME = "give more time with --deadline-secs, or ask for fewer attempts"
 
 
 class Failed(Enum):
@@ -180,8 +181,7 @@ class Orchestrator:
                 for found in found_in_time(connector, query, deadline):
                     yield replace(found, found_by=name) if isinstance(found, Attempt) else found
             except LateError:
-                remedy = "give more time with --deadline-secs, or ask for fewer attempts"
-                self._tell(f"{name}: did not find all attempts before the deadline ({remedy})")
+                self._tell(f"{name}: did not find all attempts before the deadline ({_MORE_TIME})")
                 summary.failures.append(Failed.UNAVAILABLE)
             except ConnectorError as error:
                 yield Unusable(name, str(error))
@@ -202,8 +202,7 @@ class Orchestrator:
         A session that somebody else ended meanwhile is opened once more, and everything submitted again.
         """
         if deadline.halted():
-            remedy = "give more time with --deadline-secs, or ask for fewer attempts"
-            raise AttemptError(Failed.UNAVAILABLE, f"was not begun before the deadline ({remedy})")
+            raise AttemptError(Failed.UNAVAILABLE, f"was not begun before the deadline ({_MORE_TIME})")
         self._progress.begin(attempt)
         try:
             return self._diagnosed(attempt, deadline)

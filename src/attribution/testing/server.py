@@ -153,6 +153,7 @@ class _Threads(ThreadingHTTPServer):
 def _handler_of(server: Server) -> type[BaseHTTPRequestHandler]:
     class Answering(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # headers and body are two writes, and the second would wait 40 ms for an ACK
 
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
