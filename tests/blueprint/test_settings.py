@@ -94,3 +94,10 @@ def test_a_secret_that_is_missing_is_asked_for_where_it_may_stand(tmp_path: Path
 def test_a_section_that_is_a_text_is_told_once(tmp_path: Path) -> None:
     told = problem_of("sinks:\n  slack: http://10.0.0.1/hook\n", tmp_path)
     assert told == "blueprint.yaml:2:3: K004 should have a mapping behind `sinks.slack` (write its keys below it)"
+
+
+def test_a_time_without_end_is_refused(tmp_path: Path) -> None:
+    """A time-out of 1e400 s is more than any clock can tell."""
+    for text in ("deadline_secs: 1e400", "context: {kueue: {timeout_secs: 1e400}}", "watch: {interval_secs: 1e400}"):
+        with pytest.raises(ConfigurationError, match="input should be a finite number"):
+            in_use(find_connectors(), text, tmp_path)

@@ -18,9 +18,9 @@ Instant = Annotated[AwareDatetime, AfterValidator(_to_utc)]
 
 
 class Strict(BaseModel):
-    """A model of what others send us: an unknown key is an error."""
+    """A model of what others send us: an unknown key is an error, and so is a number without end, such as 1e400."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Lenient(BaseModel):

@@ -193,7 +193,7 @@ def _problem(document: Document, path: Path, model: type[BaseModel], error: Any)
         return Problem(place, "D011", f"has the unknown key `{name}`", remedy)
     if kind == "missing":
         return Problem(place, "D012", f"lacks the key `{name}`", "add it")
-    message = error["msg"].removeprefix("Value error, ")
+    message = _IN_WORDS.get(kind) or error["msg"].removeprefix("Value error, ")
     if kind in {"enum", "literal_error"}:
         expected = str(error["ctx"]["expected"]).replace("'", "")
         choices = expected.replace(" or ", ", ").split(", ")
@@ -210,6 +210,10 @@ def _problem(document: Document, path: Path, model: type[BaseModel], error: Any)
     return Problem(place, "D014", f"{shown}: {message[:1].lower()}{message[1:]}", remedy)
 
 
+_IN_WORDS = dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), "should be a list") | (
+    dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "should be a mapping of keys and values")
+)
+"""What pydantic says in words of Python, in words of YAML."""
 _TYPES = (
     ("int", "write a whole number such as 4"),
     ("float", "write a number such as 1.5"),

@@ -55,10 +55,14 @@ class StaticContexts(ContextConnector[StaticSettings]):
         super().__init__(settings)
         self._known: _Known = {}
 
-    def check(self) -> str:
-        """Read the first attempt that is written down."""
+    def open(self) -> None:
+        """See that there is something to look at. Raises ConnectorError."""
         if not self.settings.bundles and not self.settings.contexts:
             raise ConnectorError("has neither `bundles` nor `contexts` to look at")
+
+    def check(self) -> str:
+        """Read the first attempt that is written down."""
+        self.open()
         for found in self.discover(Query()):
             if isinstance(found, Attempt):
                 return f"found {found.label} in {found.origin}"
