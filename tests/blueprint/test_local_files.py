@@ -448,3 +448,9 @@ def test_no_line_of_the_attempts_time_is_left_out(form: str, minutes: list[int],
     assert all(text.encode()[: run.offset].count(b"\n") == run.first_line for run in found.runs)
     if zone and all(abs(minute) > 600 for minute in minutes) and len(minutes) > 1:
         assert found.size == 0
+
+
+def test_a_check_says_what_is_looked_at(tmp_path: Path) -> None:
+    for count, said in ((0, "reads what bundles hold"), (1, "the folder of its pattern"), (2, "folders of 2 patterns")):
+        files = [{"source": "syslog", "path": f"{tmp_path}/{{node}}.{n}"} for n in range(count)]
+        assert said in LocalFiles(LocalFilesSettings.model_validate({"files": files})).check()

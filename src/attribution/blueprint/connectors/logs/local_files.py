@@ -86,7 +86,12 @@ class LocalFiles(Collector[LocalFilesSettings]):
                 os.listdir(folder)  # noqa: PTH208
             except OSError as error:
                 raise ConnectorError(f"cannot look into {folder}: {error.strerror or error}") from None
-        return f"can look into the folders of {len(self.settings.files)} patterns"
+        count = len(self.settings.files)
+        if not count:
+            return "reads what bundles hold; no other files are named"
+        return (
+            f"can look into the folders of {count} patterns" if count > 1 else "can look into the folder of its pattern"
+        )
 
     def collect(self, attempt: Attempt, plan: CollectionPlan, halted: Halted) -> Iterator[Observation]:
         """Every stream of the bundle as `attribution diagnose` reads it, then the files of the patterns.
