@@ -93,6 +93,41 @@ def test_metrics_tell_the_time_of_an_attempt_whose_logs_have_no_dates(shipped: R
     assert "XID_79" in {cause.symptom for cause in answer(shipped, new, app(), metrics).causes}
 
 
+NEWER = "2026-05-04T03:12:00Z node-02 systemd[1]: Started Session 7 of User root."
+YEARLESS = f"W0504 03:00:00.000000 71 run.py:793] step 1\n{CRASH}W0504 03:10:00.000000 71 api.py:897] end\n"
+
+
+@pytest.mark.parametrize("lines", [(NEWER,), (NEWER.replace("2026-05-04", "2026-05-05"),)], ids=["same", "next day"])
+def test_logs_of_the_nodes_tell_the_year_of_the_jobs_own_log(shipped: RuleSets, lines: tuple[str, ...]) -> None:
+    found = answer(shipped, syslog(f"2026-04-27T09:00:00Z node-02 kernel: {XID}", *lines), app(YEARLESS))
+    assert found.sub_domain is SubDomain.USER_CODE
+    assert [cause.symptom for cause in found.causes] == ["PYTHON_EXCEPTION"]
+
+
+def test_a_fault_of_the_day_before_may_be_of_an_attempt_whose_log_has_no_year(shipped: RuleSets) -> None:
+    found = answer(shipped, syslog(f"2026-05-03T09:00:00Z node-02 kernel: {XID}", NEWER), app(YEARLESS))
+    assert "XID_79" in {cause.symptom for cause in found.causes}
+
+
+def test_logs_that_end_long_before_tell_no_year(shipped: RuleSets) -> None:
+    old = NEWER.replace("2026-05-04", "2026-05-01")
+    found = answer(shipped, syslog(f"2026-04-27T09:00:00Z node-02 kernel: {XID}", old), app(YEARLESS))
+    assert "XID_79" in {cause.symptom for cause in found.causes}
+
+
+def test_logs_that_cover_two_such_dates_tell_no_year(shipped: RuleSets) -> None:
+    told = syslog(NEWER.replace("2026", "2025"), f"2026-04-27T09:00:00Z node-02 kernel: {XID}", NEWER)
+    assert "XID_79" in {cause.symptom for cause in answer(shipped, told, app(YEARLESS)).causes}
+
+
+def test_an_attempt_over_new_year_whose_log_has_no_year(shipped: RuleSets) -> None:
+    own = f"W1231 23:00:00.000000 71 run.py:793] step 1\n{CRASH}W0101 03:10:00.000000 71 api.py:897] end\n"
+    newer = NEWER.replace("2026-05-04", "2026-01-01")
+    old, new = (syslog(f"2025-12-{day}T09:00:00Z node-02 kernel: {XID}", newer) for day in ("20", "31"))
+    assert answer(shipped, old, app(own)).sub_domain is SubDomain.USER_CODE
+    assert "XID_79" in {cause.symptom for cause in answer(shipped, new, app(own)).causes}
+
+
 def test_a_line_since_boot_is_dated_by_its_twin(shipped: RuleSets) -> None:
     own = app(f"2026-05-04T03:00:00Z step 1\n{CRASH}2026-05-04T03:10:00Z end\n")
     found = answer(

@@ -1,15 +1,21 @@
 """When the attempt ran: as the context says, else as far as its own logs show."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from attribution.contracts.context import ExecutionContext
 from attribution.contracts.vocabulary import METRIC_SOURCES, Source
 from attribution.events.moment import SECOND, UNKNOWN_ZONE, Basis, Moment, at_us
+from attribution.extraction.clock import DAY, ClockRules, with_year
 from attribution.extraction.extract import Extraction, StreamReport
 
 EARLIEST_US = 86_400 * SECOND
 """How long before the first line of its own log an attempt may have begun, where nothing says when it did."""
+
+
+_HALF_A_YEAR_US = 182 * DAY
+_ONE_YEAR_US = 360 * DAY
+"""How much other logs may cover before a date without a year could be of two of their years."""
 
 
 def attempt_window(context: ExecutionContext, extraction: Extraction) -> tuple[int, int] | None:
@@ -43,10 +49,13 @@ def _seen(extraction: Extraction) -> tuple[int | None, int | None]:
     """The earliest start and the latest end that the evidence allows, in microseconds since 1970.
 
     A scheduler's record of one attempt tells both. The job's own log begins no later than a day after the start, and
-    says nothing after the end. Where neither has a date, metrics were asked for the time of the attempt.
+    says nothing after the end; where its stamps leave the year out, the logs of the nodes tell it. Where neither has a
+    date, metrics were asked for the time of the attempt.
     """
     logs = _logs(extraction)
     first, last = _earliest(r.first for r in logs), _latest(r.last for r in logs)
+    if first is None and last is None:
+        first, last = _of_the_year(logs, [r for r in extraction.reports if r not in logs])
     told = [ran for report in extraction.reports for ran in report.ran]
     begun, ended = _earliest(ran.began for ran in told), _latest(ran.ended for ran in told)
     is_one = len({ran.attempt for ran in told}) == 1
@@ -57,6 +66,22 @@ def _seen(extraction: Extraction) -> tuple[int | None, int | None]:
     starts = [us for us in (begun, None if first is None else first - EARLIEST_US) if us is not None]
     ends = [us for us in (ended, last) if us is not None]
     return max(starts, default=None), max(ends, default=None)
+
+
+def _of_the_year(logs: Sequence[StreamReport], others: Sequence[StreamReport]) -> tuple[int | None, int | None]:
+    """What logs without a year tell, read in the year in which they end while other logs were written, give or take a
+    day; nothing where no year does that, or where the other logs cover so much that two could.
+    """
+    begun, ended = _earliest(r.first for r in others), _latest(r.last for r in others)
+    if begun is None or ended is None or ended - begun > _ONE_YEAR_US:
+        return None, None
+    found: list[tuple[Moment, Moment]] = []
+    for first, last in ((r.first, r.last) for r in logs if r.first is not None and r.last is not None):
+        end = with_year(last, ClockRules(window=(begun, ended)))
+        start = with_year(first, ClockRules(window=(end.us - _HALF_A_YEAR_US, end.us)))
+        if begun - DAY <= end.us <= ended + DAY and start.us <= end.us:
+            found.append((start, end))
+    return _earliest(start for start, _ in found), _latest(end for _, end in found)
 
 
 def _earliest(moments: Iterable[Moment | None]) -> int | None:
