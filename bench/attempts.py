@@ -42,7 +42,7 @@ NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 DAYS = 90
 NODES = [f"gpu-{n:04}" for n in range(2048)]
 HOT = NODES[::34]
-CLUSTERS = ("ams-1", "osl-2", "osl-3")
+CLUSTERS = {"ams-1": NODES[:1024], "osl-2": NODES[1024:1536], "osl-3": NODES[1536:]}
 USERS = [f"user{n:02}" for n in range(20)]
 WORK, MODELS = ("pretrain", "finetune", "eval", "rlhf"), ("7b", "70b", "moe-8x22b")
 SIZES = ((1, 40), (2, 15), (4, 13), (8, 12), (16, 8), (32, 5), (64, 3), (128, 2), (256, 1), (512, 0.6), (1024, 0.4))
@@ -104,8 +104,7 @@ def results_of(count: int, seed: int) -> Iterator[AttributionBlueprintResult]:
 def attempt(rng: random.Random, number: int, ended: datetime, size: int | None = None) -> AttributionBlueprintResult:
     """One attempt on so many nodes, or on as many as are drawn."""
     size = size or rng.choices([s for s, _ in SIZES], [w for _, w in SIZES])[0]
-    start = rng.randrange(len(NODES))
-    names = [NODES[(start + n) % len(NODES)] for n in range(size)]
+    cluster, names = _placed(rng, size)
     fate = rng.random()
     causes, symptoms, evidence = _found(rng, names, ended) if fate < 0.55 else ((), (), ())
     state = _state(rng, fate, causes)
@@ -117,7 +116,7 @@ def attempt(rng: random.Random, number: int, ended: datetime, size: int | None =
     context = ExecutionContext(
         workload_id=str(480_000 + number),
         scheduler=Scheduler.SLURM,
-        cluster=CLUSTERS[start % 3],
+        cluster=cluster,
         name=f"{rng.choice(WORK)}-{rng.choice(MODELS)}-{number % 97}",
         user=rng.choice(USERS),
         framework="pytorch",
@@ -154,6 +153,15 @@ def attempt(rng: random.Random, number: int, ended: datetime, size: int | None =
     return AttributionBlueprintResult(
         terminal_state=state, sub_domain=sub_domain, context=context, diagnosis=diagnosis, connector_reports=reports
     )
+
+
+def _placed(rng: random.Random, size: int) -> tuple[str, list[str]]:
+    """Nodes in a row and the cluster that they belong to; the larger the cluster, the more it runs."""
+    fit = [name for name, nodes in CLUSTERS.items() if len(nodes) >= size]
+    cluster = rng.choices(fit, [len(CLUSTERS[name]) for name in fit])[0]
+    nodes = CLUSTERS[cluster]
+    start = rng.randrange(len(nodes))
+    return cluster, [nodes[(start + n) % len(nodes)] for n in range(size)]
 
 
 def _state(rng: random.Random, fate: float, causes: tuple[Cause, ...]) -> TerminalState:

@@ -76,8 +76,10 @@ def recounted(store: Store) -> Counter[Placed]:
             for key in keys:
                 found[*key, *place] += (row.result_id, key) not in seen
                 seen.add((row.result_id, key))
-        for row in connection.execute(select(result_nodes).where(result_nodes.c.affected)).all():
-            found["node", row.node, row.tenant, row.cluster, day_of(row.at)] += 1
+        for row in connection.execute(select(result_nodes)).all():
+            for facet, counts in (("node", row.affected), ("allocated_node", row.allocated)):
+                if counts:
+                    found[facet, row.node, row.tenant, row.cluster, day_of(row.at)] += 1
     return found
 
 

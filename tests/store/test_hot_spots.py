@@ -73,6 +73,18 @@ def test_one_failure_is_no_hot_spot_nor_is_chance(store: Store) -> None:
     assert [(row.node, row.failures) for row in spots(store).rows if row.kind is UnitKind.NODE] == [("node-04", 3)]
 
 
+def test_a_part_counts_once_for_each_attempt(store: Store) -> None:
+    fabric = {"node": "node-04", "device": LINK, "sub_domain": SubDomain.NVLINK_FABRIC}
+    attempts(store, 4, causes=(cause("XID_79", **fabric), cause("XID_48", **fabric)))
+    attempts(store, 2, 100, causes=(cause("XID_48", "node-05", device=LINK),))
+    found = spots(store)
+    assert {(row.node, row.unit, row.failures) for row in found.rows} == {
+        ("node-04", unit, 4) for unit in ("", "gpu 0000:1b:00", "gpu 0000:1b:00 link 8")
+    }
+    assert {row.last_at for row in found.rows} == {NOW}
+    assert found.fleet.failures == {UnitKind.NODE: 6, UnitKind.GPU: 6, UnitKind.LINK: 6}
+
+
 @pytest.mark.parametrize(
     "innocent",
     [

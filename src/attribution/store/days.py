@@ -22,8 +22,8 @@ Placed = tuple[str, str, str, str, int]
 
 _KEY: Final = ("facet", "value", "tenant", "cluster", "day")
 
-ALL, ALLOCATED, BLAMED_NODE = "all", "allocated", "blamed_node"
-"""Facets beside those of a list: every result, nodes that took part, nodes that are surely to blame."""
+ALL, ALLOCATED, ALLOCATED_NODE, BLAMED_NODE = "all", "allocated", "allocated_node", "blamed_node"
+"""Facets beside those of a list: every result, how many nodes took part, which did, nodes surely to blame."""
 
 OF_RESULT: Final = ("terminal_state", "domain", "sub_domain", "cluster", "user")
 """Facets that are a column of `results`."""
@@ -53,11 +53,17 @@ def is_blamed(confidence: str, sub_domain: str) -> bool:
     return confidence != Confidence.ONE_OF_SEVERAL and sub_domain in BLAMED
 
 
+_OF_NODE: Final = (("node", "affected"), (ALLOCATED_NODE, "allocated"))
+"""Facets by nodes, and the column that says whether a node counts."""
+
+
 def facts(head: Row, nodes: Iterable[Row], causes: Iterable[Row]) -> Counter[Fact]:
     """What one result adds to its day."""
     found = {(name, shortened(head[name])) for name in OF_RESULT if head[name] is not None}
     found.add((ALL, ""))
-    found |= {("node", shortened(row["node"])) for row in nodes if row["affected"]}
+    for row in nodes:
+        name = shortened(row["node"])
+        found |= {(facet, name) for facet, is_so in _OF_NODE if row[is_so]}
     for row in causes:
         found.add(("cause", shortened(row["symptom"])))
         if row["node"] is not None and is_blamed(row["confidence"], row["sub_domain"]):
@@ -74,11 +80,8 @@ def facts_held(connection: Connection, key: str) -> Counter[Placed] | None:
     if head is None:
         return None
     nodes, causes = (
-        connection.execute(select(table).where(table.c.result_id == head["id"], *narrowed)).mappings().all()
-        for table, narrowed in (
-            (schema.result_nodes, [schema.result_nodes.c.affected]),
-            (schema.result_causes, []),
-        )
+        connection.execute(select(table).where(table.c.result_id == head["id"])).mappings().all()
+        for table in (schema.result_nodes, schema.result_causes)
     )
     return placed(facts(head, nodes, causes), head["tenant"], head["cluster"], head["at"])  # type: ignore[arg-type]
 

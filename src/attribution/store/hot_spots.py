@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import cast, func, literal, null, select, union_all
+from sqlalchemy import case, func, select
 
 from attribution.store import days
 from attribution.store.chance import at_least, at_least_of_many, somewhere
@@ -72,14 +72,11 @@ def hot_spots(asking: Reading, now: datetime, span: int = 30, cluster: str | Non
     """Compare units of a cluster ('' for none) or of all over the last days, today among them."""
     first = days.day_of(now) - span + 1
     asked = _Asked(asking, cluster, first, days.begin_of(first))
-    nodes = _rolled(asked, days.BLAMED_NODE)
-    roots = [_Blamed(UnitKind.NODE, *place, "", number, None) for place, number in nodes.items()]
-    roots.sort(key=lambda item: (-item.failures, item.node, item.cluster))
-    parts = _parts(asked)
-    shown = [item for item in [*roots[:NODES_LOOKED_AT], *parts.shown] if item.failures >= FEWEST]
+    nodes, parts = _nodes(asked), _parts(asked)
+    shown = [*nodes.shown, *parts.shown]
     fleet = _fleet(asked, nodes, parts)
     tries = _attempts_of(asked, sorted({item.node for item in shown if item.node}))
-    last = _last_of_nodes(asked, sorted({item.node for item in shown if item.kind is UnitKind.NODE}))
+    last = _last_of_nodes(asked, sorted({item.node for item in nodes.shown}))
     rows = []
     for item in shown:
         place = (item.cluster, item.node)
@@ -119,6 +116,15 @@ class _Blamed:
 
 
 @dataclass(frozen=True, slots=True)
+class _Nodes:
+    """Nodes that are to blame: those with the most failures, how many there are, and their failures together."""
+
+    shown: list[_Blamed]
+    nodes: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Parts:
     """Parts of nodes that are to blame: those with the most failures, and of each kind how many failures and units.
 
@@ -149,76 +155,95 @@ def _compared(item: _Blamed, tries: int | None, fleet: Fleet, last: datetime | N
     return HotSpot(item.kind, item.cluster, item.node, item.unit, failures, tries, expected, by_chance, out, last)
 
 
-def _fleet(asked: _Asked, by_node: Mapping[tuple[str, str], int], parts: _Parts) -> Fleet:
-    nodes = max(_nodes_seen(asked), len(by_node))
+def _fleet(asked: _Asked, blamed: _Nodes, parts: _Parts) -> Fleet:
+    nodes = max(_nodes_seen(asked), blamed.nodes)
     units = {kind: max(number, nodes * parts.each.get(kind, 0)) for kind, number in parts.units.items()}
     return Fleet(
         since=asked.since,
-        attempts=sum(_rolled(asked, days.ALL).values()),
-        node_attempts=sum(_rolled(asked, days.ALLOCATED).values()),
+        attempts=_sum(asked, days.ALL),
+        node_attempts=_sum(asked, days.ALLOCATED),
         nodes=nodes,
-        failures={UnitKind.NODE: sum(by_node.values()), **parts.failures},
+        failures={UnitKind.NODE: blamed.failures, **parts.failures},
         units={UnitKind.NODE: nodes, **units},
     )
 
 
-def _rolled(asked: _Asked, facet: str) -> dict[tuple[str, str], int]:
-    """The counts of the days by cluster and value."""
+def _sum(asked: _Asked, facet: str) -> int:
+    """The counts of the days together."""
     c = result_days.c
-    number = func.sum(c.results)
-    query = select(c.cluster, c.value, number).where(c.facet == facet, *asked.of(c)).group_by(c.cluster, c.value)
-    return {(cluster, value): int(count) for cluster, value, count in asked.rows(query.having(number > 0))}
+    return int(asked.rows(select(func.sum(c.results)).where(c.facet == facet, *asked.of(c))).scalar() or 0)
+
+
+def _nodes(asked: _Asked) -> _Nodes:
+    """Count the nodes that are to blame."""
+    c = result_days.c
+    # By tenant first, as the key is sorted, so that nothing is sorted but what is left.
+    each = select(c.value, c.cluster, func.sum(c.results).label("number"))
+    of_tenant = each.where(c.facet == days.BLAMED_NODE, *asked.of(c)).group_by(c.value, c.tenant, c.cluster).subquery()
+    number = func.sum(of_tenant.c.number).label("number")
+    rolled = select(of_tenant.c.value, of_tenant.c.cluster, number).group_by(of_tenant.c.value, of_tenant.c.cluster)
+    held = rolled.having(number > 0).subquery()
+    totals = (func.count().over().label("nodes"), func.sum(held.c.number).over().label("failures"))
+    order = (held.c.number.desc(), held.c.value, held.c.cluster)
+    rows = asked.rows(select(held, *totals).order_by(*order).limit(NODES_LOOKED_AT)).all()
+    shown = [
+        _Blamed(UnitKind.NODE, row.cluster, row.value, "", int(row.number), None)
+        for row in rows
+        if row.number >= FEWEST
+    ]
+    return _Nodes(shown, int(rows[0].nodes), int(rows[0].failures)) if rows else _Nodes([], 0, 0)
 
 
 def _parts(asked: _Asked) -> _Parts:
-    """Count the parts that are to blame; an attempt counts once for each."""
+    """Count the parts that are to blame. Each question reads one index in its order, and lets go what is not shown."""
     c = result_units.c
-    names = ("kind", "cluster", "node", "unit")
+    where, number = [c.blamed, *asked.of(c)], func.count().label("number")
+    by_kind = asked.rows(select(c.kind, number).where(*where).group_by(c.kind))
+    failures = {UnitKind(kind): count for kind, count in by_kind}
+    different = func.count(c.unit.distinct()).label("number")
+    on_node = select(c.kind, c.node, different).where(*where).group_by(c.kind, c.cluster, c.node).subquery()
+    most = func.max(case((on_node.c.node != "", on_node.c.number)))
+    by_kind = asked.rows(select(on_node.c.kind, func.sum(on_node.c.number), most).group_by(on_node.c.kind))
+    counted = {UnitKind(kind): (int(count), int(largest or 0)) for kind, count, largest in by_kind}
+    units, each = ({kind: numbers[n] for kind, numbers in counted.items()} for n in (0, 1))
+    return _Parts(_worst_parts(asked), failures, units, each)
+
+
+def _worst_parts(asked: _Asked) -> list[_Blamed]:
+    """The parts of each kind with the most failures."""
+    c = result_units.c
+    names, number = ("kind", "cluster", "node", "unit"), func.count().label("number")
     columns = [c[name] for name in names]
-    number = func.count(c.result_id.distinct()).label("number")
-    grouped = select(*columns, number, func.max(c.at).label("at")).where(c.blamed, *asked.of(c))
-    each = grouped.group_by(*columns).cte("each_unit")
-    order = (each.c.number.desc(), each.c.node, each.c.unit, each.c.cluster)
-    rank = func.row_number().over(partition_by=each.c.kind, order_by=order)
-    ranked = select(each, rank.label("rank")).where(each.c.number >= FEWEST).subquery()
-    of_node = select(each.c.kind, func.count().label("most")).where(each.c.node != "")
-    of_node_each = of_node.group_by(each.c.kind, each.c.cluster, each.c.node).subquery()
-    none = [cast(null(), c[name].type) for name in names[1:]]
-    no_time = cast(null(), c.at.type)
-    query = union_all(
-        select(literal(0).label("what"), *(ranked.c[name] for name in (*names, "number", "at"))).where(
-            ranked.c.rank <= LOOKED_AT
-        ),
-        select(literal(1), each.c.kind, *none, func.sum(each.c.number), no_time).group_by(each.c.kind),
-        select(literal(2), each.c.kind, *none, func.count(), no_time).group_by(each.c.kind),
-        select(literal(3), of_node_each.c.kind, *none, func.max(of_node_each.c.most), no_time).group_by(
-            of_node_each.c.kind
-        ),
-    )
-    shown: list[_Blamed] = []
-    sums: tuple[dict[UnitKind, int], ...] = ({}, {}, {})
-    for what, kind, cluster, node, unit, count, at in asked.rows(query):
-        if what == 0:
-            shown.append(_Blamed(UnitKind(kind), cluster, node, unit, int(count), at))
-        else:
-            sums[what - 1][UnitKind(kind)] = int(count)
-    return _Parts(shown, *sums)
+    each = select(*columns, number).where(c.blamed, *asked.of(c)).group_by(*columns)
+    held = each.having(number >= FEWEST).subquery()
+    order = (held.c.number.desc(), held.c.node, held.c.unit, held.c.cluster)
+    ranked = select(held, func.row_number().over(partition_by=held.c.kind, order_by=order).label("rank")).subquery()
+    u = result_units.alias().c
+    same = [u[name] == ranked.c[name] for name in names]
+    last = select(u.at).where(u.blamed, *same, *asked.of(u)).order_by(u.at.desc()).limit(1).correlate(ranked)
+    query = select(ranked, last.scalar_subquery().label("at")).where(ranked.c.rank <= LOOKED_AT)
+    return [
+        _Blamed(UnitKind(row.kind), row.cluster, row.node, row.unit, row.number, row.at) for row in asked.rows(query)
+    ]
 
 
 def _attempts_of(asked: _Asked, nodes: Sequence[str]) -> dict[tuple[str, str], int]:
     """How many attempts each node took part in."""
-    c = result_nodes.c
-    where = [any_of(asked.asking.connection, c.node, nodes), c.allocated, *asked.of(c)]
-    query = select(c.cluster, c.node, func.count()).where(*where).group_by(c.cluster, c.node)
-    return {(cluster, node): number for cluster, node, number in asked.rows(query)} if nodes else {}
+    c = result_days.c
+    where = [c.facet == days.ALLOCATED_NODE, any_of(asked.asking.connection, c.value, nodes), *asked.of(c)]
+    query = select(c.cluster, c.value, func.sum(c.results)).where(*where).group_by(c.cluster, c.value)
+    return {(cluster, node): int(number) for cluster, node, number in asked.rows(query)} if nodes else {}
 
 
 def _last_of_nodes(asked: _Asked, nodes: Sequence[str]) -> dict[tuple[str, str], datetime]:
     """When a root that counts was last found on each node."""
-    c = result_causes.c
-    where = [any_of(asked.asking.connection, c.node, nodes), *blamed(c), *asked.of(c)]
-    query = select(c.cluster, c.node, func.max(c.at)).where(*where).group_by(c.cluster, c.node)
-    return {(cluster, node): at for cluster, node, at in asked.rows(query)} if nodes else {}
+    if not nodes:
+        return {}
+    c, known = result_causes.c, node_names.c
+    where = [c.node == known.name, c.cluster == known.cluster, *blamed(c), *asked.of(c)]
+    last = select(c.at).where(*where).order_by(c.at.desc()).limit(1).correlate(node_names).scalar_subquery()
+    query = select(known.cluster, known.name, last).where(any_of(asked.asking.connection, known.name, nodes))
+    return {(cluster, node): at for cluster, node, at in asked.rows(query)}
 
 
 def _nodes_seen(asked: _Asked) -> int:

@@ -189,7 +189,7 @@ result_units = Table(
     Column("at", UtcTime, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("part", String(16), nullable=False),  # it had in the attempt: cause, candidate, finding, aside
-    Column("blamed", Boolean, nullable=False),  # surely a root, and of the hardware or the platform
+    Column("blamed", Boolean, nullable=False),  # counts against it, once an attempt: see `days.is_blamed`
     Column("symptom", Name, nullable=False),
     Column("count", Whole, nullable=False),
     Column("first_at", UtcTime),
@@ -197,7 +197,7 @@ result_units = Table(
     Index("result_units_history", "node", "unit", "at", "result_id", "tenant", "cluster", "part"),
     Index(
         "result_units_blamed",
-        *("at", "result_id", "tenant", "cluster", "kind", "node", "unit"),
+        *("kind", "cluster", "node", "unit", "tenant", "at", "blamed"),  # SQLite asks for `blamed` though all have it
         sqlite_where=text("blamed = 1"),
         postgresql_where=text("blamed"),
     ),

@@ -113,11 +113,17 @@ def place_of(device: Device | None, node: str | None) -> str:
 
 
 def unit_rows(result: AttributionBlueprintResult) -> list[dict[str, Any]]:
-    """A row for each part of a node that a cause or a finding is about; a finding that is a cause stands once."""
+    """A row for each part of a node that a cause or a finding is about; a finding that is a cause stands once.
+
+    What counts against a part counts once, so that its rows are its attempts.
+    """
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
+    counted: set[tuple[str, str]] = set()
     for row in _found(result):
-        key = (shortened(row["node"]), shortened(row["unit"]), shortened(row["symptom"]))
-        rows.setdefault(key, row)
+        part = (shortened(row["node"]), shortened(row["unit"]))
+        row["blamed"] = row["blamed"] and part not in counted
+        if rows.setdefault((*part, shortened(row["symptom"])), row) is row and row["blamed"]:
+            counted.add(part)
     return [{"position": position, **row} for position, row in enumerate(rows.values())]
 
 

@@ -114,7 +114,7 @@ def _reorder() -> None:
     op.create_index("result_words_word", "result_words", ["word_id", "result_id"])
     units = ["node", "unit", "at", "result_id", "tenant", "cluster", "part"]
     op.create_index("result_units_history", "result_units", units)
-    blamed_by = ["at", "result_id", "tenant", "cluster", "kind", "node", "unit"]
+    blamed_by = ["kind", "cluster", "node", "unit", "tenant", "at", "blamed"]
     blamed: Any = {"sqlite_where": sa.text("blamed = 1"), "postgresql_where": sa.text("blamed")}
     op.create_index("result_units_blamed", "result_units", blamed_by, **blamed)
 
@@ -194,6 +194,7 @@ def _fill_units(connection: sa.Connection) -> None:
     for after in range(0, last, _AT_ONCE):
         rows = connection.execute(sa.text(_FOUND), {"after": after, "last": after + _AT_ONCE}).all()
         taken: dict[int, set[tuple[str, str, str]]] = {}
+        counted: set[tuple[int, str, str]] = set()
         made: list[dict[str, Any]] = []
         for row in rows:
             seen = taken.setdefault(row.result_id, set())
@@ -202,6 +203,9 @@ def _fill_units(connection: sa.Connection) -> None:
                 if key not in seen:
                     seen.add(key)
                     made.append(_unit_row(row, unit, len(seen) - 1))
+                    once = (row.result_id, *key[:2])
+                    made[-1]["blamed"] = made[-1]["blamed"] and once not in counted
+                    counted |= {once} if made[-1]["blamed"] else set()
         _insert(connection, _units, made)
 
 
@@ -267,6 +271,7 @@ def _fill_days(connection: sa.Connection) -> None:
         ("allocated", "''", "sum(nodes)", "results", "nodes > 0"),
         ("cause", "symptom", distinct, "result_causes", "true"),
         ("node", "node", "count(*)", "result_nodes", "affected"),
+        ("allocated_node", "node", "count(*)", "result_nodes", "allocated"),
         ("blamed_node", "node", distinct, "result_causes", f"node IS NOT NULL AND {sure}"),
     ]
     counted += [(name, f'"{name}"', "count(*)", "results", f'"{name}" IS NOT NULL') for name in _FACETS]
