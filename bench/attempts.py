@@ -40,6 +40,7 @@ from attribution.store.statements import insert_rows
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 DAYS = 90
+CATALOG = CatalogIdentity(version="0.1.0", digest="c" * 32)
 NODES = [f"gpu-{n:04}" for n in range(2048)]
 HOT = NODES[::34]
 CLUSTERS = {"ams-1": NODES[:1024], "osl-2": NODES[1024:1536], "osl-3": NODES[1536:]}
@@ -143,7 +144,7 @@ def attempt(rng: random.Random, number: int, ended: datetime, size: int | None =
         impact=Impact(nodes=len(names), ranks=len(names) * 8, gpus=1),
         symptoms=symptoms,
         evidence=evidence,
-        catalog=CatalogIdentity(version="0.1.0", digest="c" * 32),
+        catalog=CATALOG,
         input_digest=f"{number:032x}",
     )
     reports = tuple(

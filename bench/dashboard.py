@@ -25,9 +25,12 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from attribution.cli.catalog import load_rules
 from attribution.client.in_process import InProcess
 from attribution.dashboard.access import Access
 from attribution.dashboard.app import create_app
+from attribution.rules.snapshot import snapshot
+from attribution.store.catalogs import save_snapshot
 from attribution.store.database import Store, open_store
 from attribution.store.identity import ALL_TENANTS
 from attribution.store.queries import list_results
@@ -35,7 +38,7 @@ from attribution.store.results import write_result
 from attribution.store.selection import ResultFilters
 from attribution.store.survey import count_results
 
-from bench.attempts import HOT, NOW, PCI, attempt, fill
+from bench.attempts import CATALOG, HOT, NOW, PCI, attempt, fill
 
 LIST_BAR_MS, LARGE_BAR_MS, LARGE_BAR_BYTES = 100.0, 300.0, 1_000_000
 LARGE = "large-attempt"
@@ -99,6 +102,9 @@ def make(path: Path, attempts: int, seed: int) -> None:
         context = large.context.model_copy(update={"workload_id": LARGE})
         diagnosis = large.diagnosis.model_copy(update={"workload_id": LARGE})
         write_result(store, large.model_copy(update={"context": context, "diagnosis": diagnosis}), NOW)
+        save_snapshot(
+            store, snapshot(load_rules(environment=False).catalog).model_copy(update={"catalog": CATALOG}), NOW
+        )
     print(f"made {attempts:,} attempts in {time.monotonic() - began:,.0f} s")
 
 
@@ -153,7 +159,7 @@ def measure(client: httpx.Client, asked: Asked, rounds: int) -> Measured:
 
 
 def addresses(client: httpx.Client, store: Store) -> Iterator[Asked]:
-    """Every page, and lists with every kind of filter."""
+    """Every page in every form, and lists with every kind of filter."""
     hot, quiet = HOT[1], "gpu-0005"
     filters = [
         "",
@@ -201,10 +207,21 @@ def addresses(client: httpx.Client, store: Store) -> Iterator[Asked]:
         yield Asked(address)
         path, _, query = address.partition("?")
         yield Asked(f"{path}.json?{query}" if query else f"{path}.json")
-    rows = list_results(store, None, ResultFilters(workload_id=LARGE)).rows
-    for row in rows:
-        yield Asked(f"/attempts/{row.key}", LARGE_BAR_MS)
-        yield Asked(f"/attempts/{row.key}.json", LARGE_BAR_MS, 10 * LARGE_BAR_BYTES)
+    for address in ("/rules", "/rules/PY001", "/symptoms", "/symptoms/PYTHON_EXCEPTION", "/coverage"):
+        yield from (Asked(address), Asked(f"{address}.json"))
+    yield from (Asked("/patterns"), Asked("/healthz"), Asked("/readyz"))
+    yield from diagnoses(client, store)
+
+
+def diagnoses(client: httpx.Client, store: Store) -> Iterator[Asked]:
+    """What is shown of one attempt: of the one with the most nodes."""
+    for row in list_results(store, None, ResultFilters(workload_id=LARGE)).rows:
+        of = f"/attempts/{row.key}"
+        evidence = client.get(f"{of}.json").json()["diagnosis"]["evidence"][0]["id"]
+        for page in (of, f"{of}/decided", f"{of}/evidence/{evidence}"):
+            yield Asked(page, LARGE_BAR_MS)
+            yield Asked(f"{page}.json", LARGE_BAR_MS, 10 * LARGE_BAR_BYTES)
+        yield from (Asked(f"{of}.md", LARGE_BAR_MS), Asked(f"{of}/excerpt.tar.gz", LARGE_BAR_MS))
 
 
 def histories(hot: str, quiet: str) -> Iterator[str]:
