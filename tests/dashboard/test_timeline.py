@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attribution.contracts.context import Node
-from attribution.contracts.diagnosis import Diagnosis, Evidence, Symptom
+from attribution.contracts.diagnosis import Diagnosis, Evidence, FirstFailure, Symptom
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Role, SubDomain, SymptomStatus
 from attribution.dashboard import rendering
@@ -116,6 +116,13 @@ def test_a_first_failure_that_no_finding_tells_has_a_mark_of_its_own() -> None:
     shape = builders.insufficient().model_copy(update={"symptoms": ()})
     (mark,) = marks(of(shape))
     assert mark.first and mark.title.startswith("NCCL watchdog timeout on node-05; impact; first failure")
+
+
+def test_of_causes_whose_order_is_not_proven_none_is_the_first() -> None:
+    shape = builders.ambiguous()
+    assert any(mark.first for mark in marks(of(shape)))
+    unknown = FirstFailure(symptom="XID_48", node="node-02", at=None, evidence_id="e1")
+    assert not any(mark.first for mark in marks(of(shape.model_copy(update={"first_failure": unknown}))))
 
 
 def test_causes_that_no_finding_tells_are_drawn_and_a_completed_attempt_has_no_first_failure() -> None:

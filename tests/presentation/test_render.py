@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attribution.contracts.diagnosis import Diagnosis
+from attribution.contracts.diagnosis import Diagnosis, Untestable
 from attribution.contracts.vocabulary import DeviceKind, Role, Source, Status, SubDomain, TerminalState
 from attribution.presentation import markdown, text
 from attribution.presentation.columns import width
@@ -273,3 +273,13 @@ def test_markup_of_a_log_stands_as_code_only() -> None:
     outside = re.sub(r"^(`{3,})text\n.*?^\1$", "", shown, flags=re.M | re.S)
     assert outside.count(tag) >= 1 and len(outside) < len(shown)
     assert "<" not in re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)", "", outside)
+
+
+def test_a_record_that_is_cited_is_not_told_as_unexamined() -> None:
+    gap = Untestable(sub_domains=(SubDomain.STORAGE,), source=Source.SCHEDULER, reason="no source")
+    shape = builders.single().model_copy(update={"untestable": (gap,)})
+    assert "scheduler record (no source)" in text.render(shape, width=120)
+    cited = shape.evidence[0].model_copy(update={"source": Source.SCHEDULER})
+    shown = text.render(shape.model_copy(update={"evidence": (cited, *shape.evidence[1:])}), width=120)
+    assert "scheduler log (no source)" in shown
+    assert "scheduler record (no source)" not in shown

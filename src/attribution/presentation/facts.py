@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from attribution.contracts.diagnosis import Cause, Untestable
-from attribution.contracts.vocabulary import Action, Status, SubDomain
+from attribution.contracts.vocabulary import Action, Source, Status, SubDomain
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, since
 from attribution.presentation.groups import by_source, grouped, losses, rivals, set_aside, standing
@@ -102,10 +102,19 @@ def _first_failure(answer: Answer) -> str:
     if first is None or not answer.causes:
         return ""
     where = answer.where_of(first.node, None, first.rank)
+    if not is_order_known(answer):
+        return f"not known; no order is proven between the {len(answer.causes)} causes"
     if any(first.evidence_id in cause.evidence_ids for cause in answer.causes):
         return (where or "the decisive line") + (", +0.0 s" if len(answer.causes) == 1 else "")
     what = words.symptom(first.symptom) + (f" on {where}" if where else "")
     return f"{what}, {_when(answer)}"
+
+
+def is_order_known(answer: Answer) -> bool:
+    """Whether the first failure is known to be the first: of causes in doubt, only if their clocks prove it."""
+    diagnosis = answer.diagnosis
+    first = diagnosis.first_failure
+    return first is None or first.at is not None or diagnosis.sub_domain is not SubDomain.AMBIGUOUS
 
 
 def _when(answer: Answer) -> str:
@@ -211,7 +220,7 @@ def gaps(answer: Answer) -> list[str]:
     for (source, status, reason), lines in grouped(silent, lambda x: (x.source, x.status, x.reason)).items():
         nodes = answer.nodes([line.node for line in lines if line.node])
         said = words.STATUSES[status] + (f": {reason}" if reason else "")
-        found.append(words.SOURCES[source] + (f" of {nodes}" if nodes else "") + f" ({said})")
+        found.append(_source(answer, source) + (f" of {nodes}" if nodes else "") + f" ({said})")
     partial = [line for line in diagnosis.coverage if line.truncated or line.gaps or line.status is Status.PARTIAL]
     if partial:
         found.append(f"parts of {words.counted(len(partial), 'stream')}{_lost(losses(partial))}")
@@ -223,8 +232,14 @@ def gaps(answer: Answer) -> list[str]:
 _NOT_READ = frozenset({Status.EMPTY, Status.ERROR, Status.SKIPPED})
 
 
+def _source(answer: Answer, source: Source) -> str:
+    """The name of a source; of the scheduler's, what is left of it where its record of the attempt is cited."""
+    cited = source is Source.SCHEDULER and any(item.source is source for item in answer.diagnosis.evidence)
+    return "scheduler log" if cited else words.SOURCES[source]
+
+
 def _gap(answer: Answer, alike: list[Untestable]) -> str:
-    sources = list(dict.fromkeys(words.SOURCES[gap.source] for gap in alike if gap.source))
+    sources = list(dict.fromkeys(_source(answer, gap.source) for gap in alike if gap.source))
     if not sources:
         return alike[0].reason
     nodes = answer.nodes(alike[0].nodes)

@@ -9,6 +9,7 @@ from attribution.contracts.diagnosis import Cause, Evidence, Symptom
 from attribution.contracts.vocabulary import Confidence, Role, SubDomain, SymptomStatus
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
+from attribution.presentation.facts import is_order_known
 
 
 class Kind(StrEnum):
@@ -97,10 +98,11 @@ class Sighting:
 def sightings(answer: Answer) -> Iterator[Sighting]:
     """The symptoms of a diagnosis; causes and the first failure also where no symptom tells of them.
 
-    Of an attempt with nothing to blame, no failure is the first.
+    Of an attempt with nothing to blame no failure is the first, and of causes whose order is not proven none is.
     """
     diagnosis = answer.diagnosis
-    first = diagnosis.first_failure if diagnosis.sub_domain is not SubDomain.NONE else None
+    is_known = diagnosis.sub_domain is not SubDomain.NONE and is_order_known(answer)
+    first = diagnosis.first_failure if is_known else None
     named = {_thing(cause): cause for cause in diagnosis.causes}
     ambiguous = diagnosis.sub_domain is SubDomain.AMBIGUOUS
     told = False

@@ -12,6 +12,7 @@ from attribution.dashboard.views.tables import Table, lines_of, symptoms_of, tab
 from attribution.presentation import words
 from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
+from attribution.presentation.facts import is_order_known
 
 SHOWN_COLUMNS = 400
 """Columns of a place, a field or a reason."""
@@ -116,7 +117,7 @@ def uses(answer: Answer, evidence_id: str) -> Iterator[Use]:
             part = "shows a cause" if cause.evidence_ids[0] != evidence_id else "the decisive line of a cause"
             yield Use(part, cause.meaning, cause.symptom, _cut(answer.place(cause)), _cut(cause.why), cause.rule)
     first = diagnosis.first_failure
-    if first and first.evidence_id == evidence_id:
+    if first and first.evidence_id == evidence_id and is_order_known(answer):
         where = answer.where_of(first.node, None, first.rank)
         remark = "where trouble was first seen; not a claim about its cause"
         yield Use("first failure", words.symptom(first.symptom), first.symptom, _cut(where), remark, "")
