@@ -109,6 +109,15 @@ def test_a_fault_of_the_day_before_may_be_of_an_attempt_whose_log_has_no_year(sh
     assert "XID_79" in {cause.symptom for cause in found.causes}
 
 
+def test_a_log_whose_first_and_last_stamps_leave_the_year_out_tells_it_between_them(shipped: RuleSets) -> None:
+    first, *others, last = YEARLESS.splitlines(keepends=True)
+    dated = "2026-05-04T03:00:07Z INFO step 2\n", "2026-05-04T03:09:58Z INFO step 900\n"
+    body = "".join([first, dated[0], *others, dated[1], last])
+    old, new = (syslog(f"{stamp} 09:00:00 node-02 kernel: {XID}") for stamp in ("Apr 27", "May  3"))
+    assert [cause.symptom for cause in answer(shipped, old, app(body)).causes] == ["PYTHON_EXCEPTION"]
+    assert "XID_79" in {cause.symptom for cause in answer(shipped, new, app(body)).causes}
+
+
 def test_logs_that_end_long_before_tell_no_year(shipped: RuleSets) -> None:
     old = NEWER.replace("2026-05-04", "2026-05-01")
     found = answer(shipped, syslog(f"2026-04-27T09:00:00Z node-02 kernel: {XID}", old), app(YEARLESS))

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile, islice
 
 from attribution.bundle.evidence import EvidenceStream, Segment
 from attribution.bundle.names import NodeNames
 from attribution.events.event import Event, event_id, freeze
-from attribution.events.moment import Moment
-from attribution.extraction.clock import ClockRules
+from attribution.events.moment import Basis, Moment
+from attribution.extraction.clock import ClockRules, with_year
 from attribution.extraction.envelopes import unwrap
 from attribution.extraction.flood import Keeper, Limits
 from attribution.extraction.gate import Hit
@@ -554,7 +555,19 @@ class _Scanner:
 
 
 def _first(moments: Iterable[Moment | None]) -> Moment | None:
-    return next((moment for moment in moments if moment is not None), None)
+    """The first that is known; one without a year gets it from a line near it that has a date."""
+    known = dropwhile(lambda moment: moment is None, moments)
+    found = next(known, None)
+    if found is None or found.basis is not Basis.YEARLESS:
+        return found
+    dated = (moment for moment in islice(known, _NEAR) if moment is not None and moment.basis in _DATED)
+    year = next((moment.us for moment in dated), None)
+    return found if year is None else with_year(found, ClockRules(window=(year, year)))
+
+
+_DATED = frozenset({Basis.UTC, Basis.LOCAL})
+_NEAR = 30
+"""Lines."""
 
 
 def _heads(text: bytes) -> Iterator[str]:
