@@ -19,8 +19,8 @@ from attribution.store.days import Placed, day_of, is_blamed
 from attribution.store.queries import ResultFilters
 from attribution.store.results import write_result
 from attribution.store.schema import result_causes, result_days, result_nodes, results
-from attribution.store.survey import count_results
 
+from tests.store.asking import count_results
 from tests.store.results import NOW, cause, result
 from tests.store.revisions import at_revision
 

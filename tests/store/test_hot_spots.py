@@ -24,9 +24,9 @@ from attribution.store.hot_spots import HotSpots, hot_spots
 from attribution.store.queries import ALL_TENANTS, NodeRole, Order, PageRequest, ResultFilters, list_in, list_results
 from attribution.store.results import write_result
 from attribution.store.selection import reading
-from attribution.store.survey import survey
 from attribution.store.units import UnitKind, kind_of, pcis_of, units
 
+from tests.store.asking import survey
 from tests.store.results import NOW, cause, result
 
 LINK = Device(kind=DeviceKind.NVLINK, ids={"pci": "0000:1b:00", "index": "3", "link": "8"})

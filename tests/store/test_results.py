@@ -18,9 +18,9 @@ from attribution.store.database import Store
 from attribution.store.faults import StoreDamaged
 from attribution.store.queries import ALL_TENANTS, get_result, get_row, list_results
 from attribution.store.results import write_result
-from attribution.store.survey import count_results
 
 from tests.examples import examples
+from tests.store.asking import count_results
 from tests.store.results import NOW, RESULTS, cause, result
 
 

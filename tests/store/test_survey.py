@@ -13,8 +13,9 @@ from attribution.store import words
 from attribution.store.database import Store
 from attribution.store.queries import ALL_TENANTS, NodeRole, ResultFilters, list_results
 from attribution.store.results import write_result
-from attribution.store.survey import FACETS, count_results, facet, groups, survey
+from attribution.store.survey import FACETS
 
+from tests.store.asking import count_results, facet, groups, survey
 from tests.store.results import NOW, cause, result
 
 START = datetime(2026, 5, 1, tzinfo=UTC)

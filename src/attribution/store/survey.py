@@ -13,10 +13,9 @@ from typing import Any, Final
 from sqlalchemy import BigInteger, Select, and_, cast, func, literal, null, select, union_all
 
 from attribution.store import days
-from attribution.store.database import Store
-from attribution.store.identity import Tenant, owned_by
+from attribution.store.identity import owned_by
 from attribution.store.schema import result_causes, result_days, result_nodes, results
-from attribution.store.selection import SCANNED, NodeRole, Reading, ResultFilters, reading
+from attribution.store.selection import SCANNED, NodeRole, Reading, ResultFilters
 from attribution.store.statements import portions
 
 FACETS: Final = ("terminal_state", "domain", "sub_domain", "cause", "cluster", "user", "node")
@@ -76,23 +75,11 @@ class Survey:
     facets: Mapping[str, Facet]
 
 
-def survey(
-    store: Store,
-    tenant: Tenant,
-    filters: ResultFilters | None = None,
-    names: Sequence[str] = FACETS,
-    most: int = 20,
-) -> Survey:
+def survey_in(asking: Reading, filters: ResultFilters, names: Sequence[str], most: int) -> Survey:
     """Count results, and the commonest values of each facet as if it had no filter of its own.
 
     A result with several causes counts once for each symptom among them.
     """
-    with reading(store, tenant) as asking:
-        return survey_in(asking, filters or ResultFilters(), names, most)
-
-
-def survey_in(asking: Reading, filters: ResultFilters, names: Sequence[str], most: int) -> Survey:
-    """As `survey`, within a transaction."""
     asked: dict[ResultFilters, list[str]] = {}
     for name in names:
         asked.setdefault(filters.without(name), []).append(name)
@@ -107,30 +94,8 @@ def survey_in(asking: Reading, filters: ResultFilters, names: Sequence[str], mos
     return Survey(total, more, {name: facets[name] for name in names})
 
 
-def count_results(store: Store, tenant: Tenant, filters: ResultFilters | None = None) -> int:
-    """How many results there are like this; no more than COUNTED where each has to be looked at."""
-    with reading(store, tenant) as asking:
-        total, _ = _total(asking, filters or ResultFilters())
-    return total
-
-
-def facet(
-    store: Store, name: str, tenant: Tenant, filters: ResultFilters | None = None, most: int = 20
-) -> tuple[Counted, ...]:
-    """The commonest values of one of FACETS."""
-    if name not in FACETS:
-        raise ValueError(f"no facet is called {name}")
-    return survey(store, tenant, filters, (name,), most).facets[name].values
-
-
-def groups(store: Store, tenant: Tenant, by: str, filters: ResultFilters | None = None, most: int = 25) -> Groups:
-    """The results that match by the values of one of FACETS."""
-    with reading(store, tenant) as asking:
-        return groups_in(asking, by, filters or ResultFilters(), most)
-
-
 def groups_in(asking: Reading, by: str, filters: ResultFilters, most: int) -> Groups:
-    """As `groups`, within a transaction."""
+    """The results that match by the values of one of FACETS."""
     found = _values(asking, filters, [by], filters.node_role, None)[by]
     ranked = sorted(found.numbers.items(), key=lambda item: (-item[1], item[0]))[:most]
     last = found.last or _last_of(asking, filters, by, [value for value, _ in ranked])
