@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attribution.cli import catalog, rules_check, rules_lock
+from attribution.cli import catalog, demo, rules, rules_check, rules_lock
 from attribution.extraction.ruleset import RuleSets
 from attribution.rules.loader import load_catalog
 
@@ -202,6 +202,7 @@ def toy_rules(folder: Path, files: Mapping[str, str] = FILES) -> RuleSets:
 
 def shipped_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a small catalog that needs nothing, partly in a folder `nccl`, in the place of the shipped one."""
+    assert demo and rules  # imported later, their modules would keep this folder for good
     tags = TAGS.partition("symptoms:")[0]
     write_rules(folder, {"nccl/stalled.yaml": STALLED, "lost.yaml": LOST, "symptoms.yaml": tags + "symptoms: {}\n"})
     for module in (catalog, rules_check, rules_lock):
