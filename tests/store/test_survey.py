@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from attribution.store import survey as counting
-from attribution.store import words
 from attribution.store.database import Store
 from attribution.store.queries import ALL_TENANTS, NodeRole, ResultFilters, list_results
 from attribution.store.results import write_result
@@ -99,7 +98,8 @@ def test_a_word_that_many_have_is_found_row_by_row(month: Store, monkeypatch: py
     whole = [row.workload_id for row in list_results(month, None, ResultFilters(search="xid_ node-1 job")).rows]
     assert whole
     for many in (0, 1, 3):
-        monkeypatch.setattr(words, "MANY", many)
+        for name in ("MANY", "FEW"):
+            monkeypatch.setattr(f"attribution.store.selection.{name}", many)
         rows = list_results(month, None, ResultFilters(search="xid_ node-1 job")).rows
         assert [row.workload_id for row in rows] == whole
     for module in ("selection", "queries", "survey"):

@@ -15,7 +15,7 @@ from attribution.store.database import Store
 from attribution.store.identity import Everyone, Tenant, owned_by, tenant_key
 from attribution.store.schema import result_causes, result_days, result_nodes, results
 from attribution.store.statements import any_of
-from attribution.store.words import FEW, Term, asked_words, has_term, term
+from attribution.store.words import FEW, MANY, Term, asked_words, has_term, term
 
 
 class Order(StrEnum):
@@ -219,7 +219,8 @@ class Reading:
         return self._scanned[filters]
 
     def _select(self, filters: ResultFilters) -> Selection:
-        terms = tuple(self._term(word) for word in asked_words(filters.search))
+        asked = asked_words(filters.search)
+        terms = tuple(self._term(word, MANY if len(asked) > 1 else FEW) for word in asked)
         known = [item.ids for item in terms if item.ids is not None]
         ids = frozenset.intersection(*known) if known else None
         if ids is not None and len(ids) > FEW and len(known) == len(terms):
@@ -231,9 +232,9 @@ class Reading:
         begin = min(sizes, key=lambda name: sizes[name]) if sizes else None
         return Selection(self.tenant, filters, terms, begin, ids)
 
-    def _term(self, word: str) -> Term:
+    def _term(self, word: str, most: int) -> Term:
         if word not in self._terms:
-            self._terms[word] = term(self.connection, word, self.tenant)
+            self._terms[word] = term(self.connection, word, self.tenant, most)
         return self._terms[word]
 
 

@@ -16,7 +16,7 @@ MOST_WORDS, LONGEST_WORD = 200, 160
 """Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
 
 FEW, MANY = 2_000, 20_000
-"""Results that all words of a search may lead to for it to begin with them, and those of one word, to find out.
+"""Results that all words of a search may lead to for it to begin with them, and those of one of several, to find out.
 
 A piece of a word may be in FEW different words and names of nodes for their results to be looked up.
 """
@@ -72,8 +72,11 @@ class Term:
     nodes: tuple[str, ...] | None
 
 
-def term(connection: Connection, word: str, tenant: Tenant) -> Term:
-    """Look a word up. It may stand anywhere within a word of a result, or within the name of one of its nodes."""
+def term(connection: Connection, word: str, tenant: Tenant, most: int) -> Term:
+    """Look a word up. It may stand anywhere within a word of a result, or within the name of one of its nodes.
+
+    More than `most` results are too many to look at.
+    """
     asked = bindparam(None, word, type_=AnyText())
     numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0), FEW)
     names = _few(connection, select(node_names.c.name).distinct().where(position(node_names.c.folded, asked) > 0), FEW)
@@ -86,11 +89,11 @@ def term(connection: Connection, word: str, tenant: Tenant) -> Term:
     if names:
         queries.append(select(n.result_id).where(any_of(connection, n.node, names), *owned_by(n.tenant, tenant)))
     for query in queries:
-        number = select(func.count()).select_from(query.limit(MANY + 1).subquery())
-        if connection.execute(number).scalar_one() > MANY:
+        number = select(func.count()).select_from(query.limit(most + 1).subquery())
+        if connection.execute(number).scalar_one() > most:
             return Term(word, None, in_words, nodes)
-        found.update(connection.execute(query).scalars())
-    return Term(word, frozenset(found) if len(found) <= MANY else None, in_words, nodes)
+        found.update(connection.execute(query).scalars().all())
+    return Term(word, frozenset(found) if len(found) <= most else None, in_words, nodes)
 
 
 def _few(connection: Connection, query: Any, most: int) -> list[Any] | None:
