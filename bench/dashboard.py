@@ -7,6 +7,7 @@ exit code 1.
 """
 
 import argparse
+import gc
 import os
 import platform
 import random
@@ -124,6 +125,7 @@ def list_size(store: Store) -> int:
 def report(store: Store, rounds: int, only: str) -> int:
     """Ask every address, print what it took, and answer 1 if a bar was missed."""
     app = create_app(store, Access(), lambda: NOW)
+    gc.freeze()  # as `attribution web` does
     found: list[Measured] = []
     with httpx.Client(transport=InProcess(app), base_url="http://127.0.0.1:8080", timeout=60) as client:
         for asked in addresses(client, store):

@@ -1,6 +1,7 @@
 """`attribution web`: the read-only pages over the results of a store."""
 
 import argparse
+import gc
 import os
 import sys
 from contextlib import closing
@@ -39,7 +40,9 @@ def run(options: argparse.Namespace) -> int:
         tokens = load_tokens(settings.tokens_file) if settings.tokens_file else None
         access = Access(tokens.tenant_of if tokens else None, settings.proxy, settings.host)
         told = f"attribution web: {url_of(listener)}/ shows {store.place}"
-        serve(create_app(store, access), listener, settings.stop_secs, lambda: print(told, file=sys.stderr, flush=True))
+        app = create_app(store, access)
+        gc.freeze()  # what is loaded stays: no request waits while the collector walks over it
+        serve(app, listener, settings.stop_secs, lambda: print(told, file=sys.stderr, flush=True))
     return 0
 
 

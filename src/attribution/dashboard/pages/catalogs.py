@@ -1,5 +1,6 @@
 """Which catalog a page tells about: the newest that results were made with, or the one that its address names."""
 
+import gc
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -50,4 +51,5 @@ def _snapshot(cache: dict[str, CatalogSnapshot], store: Store, digest: str) -> C
         while len(cache) >= _CACHED:
             cache.pop(next(iter(cache)), None)
         cache[digest] = found
+        gc.freeze()  # as it stays, no later request waits while the collector walks over it
     return found
