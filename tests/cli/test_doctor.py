@@ -31,7 +31,7 @@ from attribution.cli.main import (
 )
 from attribution.client.client import AttributionClient
 from attribution.contracts.context import ExecutionContext
-from attribution.store.backlog import Backlog, Sighting
+from attribution.store.backlog import Backlog, Claim, Sighting
 from attribution.store.codec import to_json
 from attribution.store.database import open_store
 from attribution.store.outbox import Outbox
@@ -194,16 +194,20 @@ def test_checks_run_side_by_side_and_none_of_them_for_ever() -> None:
     assert (found.health, found.text, found.remedy) == (Health.BROKEN, "did not answer within 0.05 s", "wait")
 
 
+def claimed(backlog: Backlog, name: str, now: datetime) -> Claim:
+    """An attempt that was found and whose work was begun."""
+    backlog.note([Sighting(name * 32, ExecutionContext(workload_id=name), f"at {name}", b"x", now)], now)
+    claim = backlog.claim(now, 60)
+    assert claim is not None
+    return claim
+
+
 def test_what_the_watcher_gave_up_is_shown(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     with closing(open_store(str(tmp_path / "w.db"))) as store:
         backlog, outbox = Backlog(store), Outbox(store)
-        for name in ("a", "b"):
-            backlog.note([Sighting(name * 32, ExecutionContext(workload_id=name), f"at {name}", b"x", now)], now)
-        claims = [backlog.claim(now, 60) for _ in range(2)]
-        assert claims[0] is not None and claims[1] is not None
-        backlog.give_up(claims[0], "no \x1b answer", now)
-        backlog.complete(claims[1], to_json(result("b")).encode(), ["hook"], [], now)
+        backlog.give_up(claimed(backlog, "a", now), "no \x1b answer", now)
+        backlog.complete(claimed(backlog, "b", now), to_json(result("b")).encode(), ["hook"], [], now)
         delivery = outbox.claim(["hook"], now, 60)
         assert delivery is not None and outbox.fail(delivery, "answered 400", now)
     code, text = doctor(tmp_path, "--watch-store", "w.db")
@@ -220,10 +224,7 @@ def test_what_failed_and_what_waits_are_one_finding_of_their_sink(tmp_path: Path
     with closing(open_store(str(tmp_path / "w.db"))) as store:
         backlog, outbox = Backlog(store), Outbox(store)
         for name in ("a", "b"):
-            backlog.note([Sighting(name * 32, ExecutionContext(workload_id=name), f"at {name}", b"x", now)], now)
-            claim = backlog.claim(now, 60)
-            assert claim is not None
-            backlog.complete(claim, to_json(result(name)).encode(), ["hook", "other"], [], now)
+            backlog.complete(claimed(backlog, name, now), to_json(result(name)).encode(), ["hook", "other"], [], now)
         for sink in ("hook", "other"):
             delivery = outbox.claim([sink], now, 60)
             assert delivery is not None and outbox.fail(delivery, f"{sink} said no", now)
@@ -240,10 +241,7 @@ def test_what_waits_for_a_sink_is_shown(tmp_path: Path) -> None:
         backlog, outbox = Backlog(store), Outbox(store)
         for number, name in enumerate("abc"):
             now = made + timedelta(minutes=number)
-            backlog.note([Sighting(name * 32, ExecutionContext(workload_id=name), f"at {name}", b"x", now)], now)
-            claim = backlog.claim(now, 60)
-            assert claim is not None
-            backlog.complete(claim, to_json(result(name)).encode(), ["gone", "stdout", "webhook"], [], now)
+            backlog.complete(claimed(backlog, name, now), to_json(result(name)).encode(), ["gone", "stdout", "webhook"], [], now)
         delivery = outbox.claim(["webhook"], now, 60)
         assert delivery is not None and outbox.retry(delivery, now, "answered 503: \x1b full", now)
     code, text = doctor(
