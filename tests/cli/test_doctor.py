@@ -241,7 +241,9 @@ def test_what_waits_for_a_sink_is_shown(tmp_path: Path) -> None:
         backlog, outbox = Backlog(store), Outbox(store)
         for number, name in enumerate("abc"):
             now = made + timedelta(minutes=number)
-            backlog.complete(claimed(backlog, name, now), to_json(result(name)).encode(), ["gone", "stdout", "webhook"], [], now)
+            backlog.complete(
+                claimed(backlog, name, now), to_json(result(name)).encode(), ["gone", "stdout", "webhook"], [], now
+            )
         delivery = outbox.claim(["webhook"], now, 60)
         assert delivery is not None and outbox.retry(delivery, now, "answered 503: \x1b full", now)
     code, text = doctor(
