@@ -10,13 +10,13 @@ from attribution.blueprint.attempt import Attempt
 from attribution.blueprint.connectors.base import DEADLINE, Collected, Collector
 from attribution.blueprint.connectors.foreign import one_line
 from attribution.blueprint.deadline import Deadline
+from attribution.blueprint.handover import POLL_SECS, hand_over
 from attribution.blueprint.ledger import Item
 from attribution.contracts.observation import Observation
 from attribution.contracts.plan import CollectionPlan
 
 _QUEUED = 8
 """Observations of all connectors that wait to be sent; of up to a MiB each, so few."""
-_POLL_SECS = 0.2
 _GRACE_SHARE = 0.25
 """How much of the reserve connectors have to say what they did not read."""
 
@@ -49,13 +49,7 @@ def collect(
         return deadline.halted() or stopped.is_set() or abandoned.is_set()
 
     def put(event: Event) -> bool:
-        while not abandoned.is_set():
-            try:
-                events.put(event, timeout=_POLL_SECS)
-            except queue.Full:
-                continue
-            return True
-        return False
+        return hand_over(events, event, abandoned)
 
     for name, collector in collectors.items():
         work = _work(name, lambda found=collector: found.collect(attempt, plan, halted), put)  # type: ignore[misc]
@@ -66,7 +60,7 @@ def collect(
             if stopped.is_set() or _is_over(deadline):
                 abandoned.set()
             try:
-                event = events.get(block=not abandoned.is_set(), timeout=_POLL_SECS)
+                event = events.get(block=not abandoned.is_set(), timeout=POLL_SECS)
             except queue.Empty:
                 if abandoned.is_set():
                     break

@@ -8,10 +8,10 @@ from typing import Any
 from attribution.blueprint.attempt import Found, Query
 from attribution.blueprint.connectors.base import ContextConnector
 from attribution.blueprint.deadline import Deadline
+from attribution.blueprint.handover import POLL_SECS, hand_over
 from attribution.client.bounded import within
 
 _QUEUED = 8
-_POLL_SECS = 0.2
 _GRACE_SECS = 0.5
 """How long one that is left behind may take to end the program that it runs."""
 
@@ -32,25 +32,16 @@ def found_in_time(connector: ContextConnector[Any], query: Query, deadline: Dead
     events: queue.Queue[Found | Exception | None] = queue.Queue(_QUEUED)
     left_behind = threading.Event()
 
-    def put(event: Found | Exception | None) -> None:
-        while not left_behind.is_set():
-            try:
-                events.put(event, timeout=_POLL_SECS)
-            except queue.Full:
-                continue
-            return
-
     def work() -> None:
         try:
             with within(secs):
                 for found in connector.discover(query):
-                    put(found)
-                    if left_behind.is_set():
+                    if not hand_over(events, found, left_behind):
                         return
         except Exception as error:  # raised again where it is waited for
-            put(error)
+            hand_over(events, error, left_behind)
         else:
-            put(None)
+            hand_over(events, None, left_behind)
 
     thread = threading.Thread(target=work, name="discover", daemon=True)
     thread.start()
@@ -65,7 +56,7 @@ def _taken(events: "queue.Queue[Found | Exception | None]", deadline: Deadline) 
     while True:
         is_late = deadline.halted()
         try:
-            event = events.get(block=not is_late, timeout=_POLL_SECS)
+            event = events.get(block=not is_late, timeout=POLL_SECS)
         except queue.Empty:
             if is_late:
                 raise LateError from None

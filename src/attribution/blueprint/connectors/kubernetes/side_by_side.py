@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from attribution.blueprint.handover import hand_over
+
 T = TypeVar("T")
 
 _AHEAD = 2
 """Items of a stream that wait to be handed on."""
-_POLL_SECS = 0.2
 
 Start = Callable[[], Iterator[T]]
 
@@ -46,13 +47,7 @@ class _Stream(Generic[T]):
             self._put(_Ended())
 
     def _put(self, item: T | _Ended) -> bool:
-        while not self._left.is_set():
-            try:
-                self._items.put(item, timeout=_POLL_SECS)
-            except queue.Full:
-                continue
-            return True
-        return False
+        return hand_over(self._items, item, self._left)
 
 
 def side_by_side(starts: Sequence[Start[T]], count: int) -> Iterator[T]:
