@@ -27,5 +27,7 @@ def test_the_ends() -> None:
     assert at_least(0, 0, 0.5) == at_least_of_many(0, 0.0) == at_least(3, 3, 1.0) == 1.0
     assert at_least(1, 0, 0.5) == at_least(1, 5, 0.0) == at_least_of_many(1, 0.0) == 0.0
     assert at_least(400, 100_000, 0.001) < 1e-100
+    assert at_least(3, 10**6, 0.5) == at_least_of_many(3, 5_000.0) == 1.0
+    assert at_least(900, 1_000, 0.001) < 1e-290 > at_least_of_many(900, 1.0)
     assert at_least(1, 10**6, 1e-12) == pytest.approx(1e-6, rel=1e-3)
     assert somewhere(0.001, 2_000) == 1.0 and somewhere(1e-6, 100) == pytest.approx(1e-4) and somewhere(0.5, 0) == 0.5

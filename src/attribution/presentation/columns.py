@@ -93,6 +93,8 @@ def _tail(text: str, room: int) -> str:
 
 def clip(text: str, room: int) -> str:
     """The start of the text, with `…` where something is left out. What cannot be shown is not looked at."""
+    if len(text) <= room and text.isascii() and text.isprintable():
+        return text
     text = visible(text[: _ENOUGH * (room + 1)])
     return text if width(text) <= room else _head(text, room - 1).rstrip() + ELLIPSIS
 

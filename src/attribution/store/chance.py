@@ -5,6 +5,9 @@ from math import exp, lgamma, log, log1p
 
 _NEGLIGIBLE = 1e-17
 
+_LEAST = 1e-290
+"""A term that is too small to go on from: it lies so far from the mean that all or nothing lies beyond it."""
+
 
 def at_least(failures: int, tries: int, rate: float) -> float:
     """The chance of so many failures or more in so many tries, each of which fails at a rate: the binomial tail."""
@@ -14,7 +17,10 @@ def at_least(failures: int, tries: int, rate: float) -> float:
         return 0.0
     if rate >= 1.0:
         return 1.0
-    return _tail(failures, tries, lambda n: _binomial(n, tries, rate), tries * rate)
+    ways = lgamma(tries + 1) - lgamma(failures + 1) - lgamma(tries - failures + 1)
+    first = exp(ways + failures * log(rate) + (tries - failures) * log1p(-rate))
+    odds = rate / (1.0 - rate)
+    return _tail(first, failures, tries, lambda n: odds * (tries - n) / (n + 1), tries * rate)
 
 
 def at_least_of_many(failures: int, expected: float) -> float:
@@ -23,7 +29,8 @@ def at_least_of_many(failures: int, expected: float) -> float:
         return 1.0
     if expected <= 0.0:
         return 0.0
-    return _tail(failures, failures + 10_000, lambda n: exp(n * log(expected) - expected - lgamma(n + 1)), expected)
+    first = exp(failures * log(expected) - expected - lgamma(failures + 1))
+    return _tail(first, failures, failures + 10_000, lambda n: expected / (n + 1), expected)
 
 
 def somewhere(chance: float, units: int) -> float:
@@ -31,17 +38,14 @@ def somewhere(chance: float, units: int) -> float:
     return min(1.0, chance * max(1, units))
 
 
-def _tail(first: int, last: int, term: Callable[[int], float], mean: float) -> float:
-    """The sum of the terms from `first` on; they fall once they are beyond the mean."""
+def _tail(term: float, first: int, last: int, growth: Callable[[int], float], mean: float) -> float:
+    """The sum of the terms from that of `first` on, each `growth` times the one before; beyond the mean they fall."""
+    if term < _LEAST:
+        return 1.0 if first < mean else term
     total = 0.0
     for n in range(first, last + 1):
-        value = term(n)
-        total += value
-        if n > mean and value < total * _NEGLIGIBLE:
+        total += term
+        if n > mean and term <= total * _NEGLIGIBLE:
             break
+        term *= growth(n)
     return min(1.0, total)
-
-
-def _binomial(n: int, tries: int, rate: float) -> float:
-    ways = lgamma(tries + 1) - lgamma(n + 1) - lgamma(tries - n + 1)
-    return exp(ways + n * log(rate) + (tries - n) * log1p(-rate))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from attribution.contracts.vocabulary import Confidence, Domain, SubDomain, domain_of
 from attribution.store import schema
@@ -106,6 +106,17 @@ def add(connection: Connection, changed: Mapping[Placed, int]) -> None:
         statement = statement.values([{**dict(zip(_KEY, key, strict=True)), "results": n} for key, n in portion])
         grown = result_days.c.results + statement.excluded.results
         connection.execute(statement.on_conflict_do_update(index_elements=_KEY, set_={"results": grown}))
+
+
+def by_node(facet: str, where: Iterable[ColumnElement[bool]]) -> Select[Any]:
+    """The counts of a facet of nodes by `node` and `cluster`: the `number` of each that has any."""
+    c = result_days.c
+    # By tenant first, as the key is sorted, so that nothing is sorted but what is left.
+    each = select(c.value, c.cluster, func.sum(c.results).label("number")).where(c.facet == facet, *where)
+    held = each.group_by(c.value, c.tenant, c.cluster).subquery().c
+    number = func.sum(held.number)
+    counted = select(held.value.label("node"), held.cluster, number.label("number"))
+    return counted.group_by(held.value, held.cluster).having(number > 0)
 
 
 def add_new(connection: Connection, counted: Mapping[Placed, int]) -> None:

@@ -180,25 +180,24 @@ def worst_nodes(
     Those of one `cluster` ('' for none), or of all.
     """
     c = result_days.c
-    affected, blamed = (
-        func.sum(case((c.facet == facet, c.results), else_=0)).label(facet) for facet in ("node", days.BLAMED_NODE)
-    )
-    where = [c.facet.in_(("node", days.BLAMED_NODE)), c.day >= days.day_of(since), *owned_by(c.tenant, asking.tenant)]
+    where = [c.day >= days.day_of(since), *owned_by(c.tenant, asking.tenant)]
     if cluster is not None:
         where.append(c.cluster == cluster)
     if search:
         asked = bindparam(None, search.lower(), type_=AnyText())
         folded = select(node_names.c.name).where(position(node_names.c.folded, asked) > 0)
         where.append(c.value.in_(folded))
-    counted = select(c.value, c.cluster, affected, blamed).where(*where).group_by(c.value, c.cluster).subquery()
-    found = select(counted, func.count().over().label("nodes")).where(counted.c.node > 0)
-    order = (counted.c.node.desc(), counted.c.blamed_node.desc(), counted.c.value, counted.c.cluster)
+    affected, blamed = (days.by_node(facet, where).subquery(facet) for facet in ("node", days.BLAMED_NODE))
+    same = and_(blamed.c.node == affected.c.node, blamed.c.cluster == affected.c.cluster)
+    sure = func.coalesce(blamed.c.number, 0).label("sure")
+    found = select(affected, sure, func.count().over().label("nodes")).outerjoin_from(affected, blamed, same)
+    order = (affected.c.number.desc(), sure.desc(), affected.c.node, affected.c.cluster)
     rows = asking.connection.execute(found.order_by(*order).limit(most)).all()
-    known = _took_part(asking, since, sorted({row.value for row in rows}))
+    known = _took_part(asking, since, sorted({row.node for row in rows}))
     lines = []
     for row in rows:
-        attempts, last_at = known.get((row.cluster, row.value), (0, None))
-        lines.append(NodeLine(row.cluster, row.value, attempts, int(row.node), int(row.blamed_node), last_at))
+        attempts, last_at = known.get((row.cluster, row.node), (0, None))
+        lines.append(NodeLine(row.cluster, row.node, attempts, int(row.number), int(row.sure), last_at))
     return tuple(lines), rows[0].nodes if rows else 0
 
 
@@ -208,10 +207,12 @@ def _took_part(
     """How many attempts each node took part in, and when the last one ended in which a root lay on it."""
     if not nodes:
         return {}
-    c = result_nodes.c
-    where = [any_of(asking.connection, c.node, nodes), c.at >= since, *owned_by(c.tenant, asking.tenant)]
-    query = select(c.cluster, c.node, func.count(), func.max(case((c.affected, c.at)))).where(*where)
-    rows = asking.connection.execute(query.group_by(c.cluster, c.node))
+    c, known = result_nodes.c, node_names.c
+    of_node = [c.node == known.name, c.cluster == known.cluster, c.at >= since, *owned_by(c.tenant, asking.tenant)]
+    attempts = select(func.count()).select_from(result_nodes).where(*of_node).correlate(node_names).scalar_subquery()
+    newest = select(c.at).where(*of_node, c.affected).order_by(c.at.desc()).limit(1).correlate(node_names)
+    query = select(known.cluster, known.name, attempts, newest.scalar_subquery())
+    rows = asking.connection.execute(query.where(any_of(asking.connection, known.name, nodes)))
     return {(cluster, node): (number, at) for cluster, node, number, at in rows}
 
 

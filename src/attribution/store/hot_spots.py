@@ -158,38 +158,32 @@ def _compared(item: _Blamed, tries: int | None, fleet: Fleet, last: datetime | N
 def _fleet(asked: _Asked, blamed: _Nodes, parts: _Parts) -> Fleet:
     nodes = max(_nodes_seen(asked), blamed.nodes)
     units = {kind: max(number, nodes * parts.each.get(kind, 0)) for kind, number in parts.units.items()}
+    sums = _sums(asked)
     return Fleet(
         since=asked.since,
-        attempts=_sum(asked, days.ALL),
-        node_attempts=_sum(asked, days.ALLOCATED),
+        attempts=sums.get(days.ALL, 0),
+        node_attempts=sums.get(days.ALLOCATED, 0),
         nodes=nodes,
         failures={UnitKind.NODE: blamed.failures, **parts.failures},
         units={UnitKind.NODE: nodes, **units},
     )
 
 
-def _sum(asked: _Asked, facet: str) -> int:
-    """The counts of the days together."""
+def _sums(asked: _Asked) -> dict[str, int]:
+    """How many attempts there were, and how many nodes they took together."""
     c = result_days.c
-    return int(asked.rows(select(func.sum(c.results)).where(c.facet == facet, *asked.of(c))).scalar() or 0)
+    query = select(c.facet, func.sum(c.results)).where(c.facet.in_((days.ALL, days.ALLOCATED)), *asked.of(c))
+    return {facet: int(number) for facet, number in asked.rows(query.group_by(c.facet))}
 
 
 def _nodes(asked: _Asked) -> _Nodes:
     """Count the nodes that are to blame."""
-    c = result_days.c
-    # By tenant first, as the key is sorted, so that nothing is sorted but what is left.
-    each = select(c.value, c.cluster, func.sum(c.results).label("number"))
-    of_tenant = each.where(c.facet == days.BLAMED_NODE, *asked.of(c)).group_by(c.value, c.tenant, c.cluster).subquery()
-    number = func.sum(of_tenant.c.number).label("number")
-    rolled = select(of_tenant.c.value, of_tenant.c.cluster, number).group_by(of_tenant.c.value, of_tenant.c.cluster)
-    held = rolled.having(number > 0).subquery()
+    held = days.by_node(days.BLAMED_NODE, asked.of(result_days.c)).subquery()
     totals = (func.count().over().label("nodes"), func.sum(held.c.number).over().label("failures"))
-    order = (held.c.number.desc(), held.c.value, held.c.cluster)
+    order = (held.c.number.desc(), held.c.node, held.c.cluster)
     rows = asked.rows(select(held, *totals).order_by(*order).limit(NODES_LOOKED_AT)).all()
     shown = [
-        _Blamed(UnitKind.NODE, row.cluster, row.value, "", int(row.number), None)
-        for row in rows
-        if row.number >= FEWEST
+        _Blamed(UnitKind.NODE, row.cluster, row.node, "", int(row.number), None) for row in rows if row.number >= FEWEST
     ]
     return _Nodes(shown, int(rows[0].nodes), int(rows[0].failures)) if rows else _Nodes([], 0, 0)
 

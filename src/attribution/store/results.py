@@ -17,7 +17,7 @@ from attribution.store.identity import attempt_key, tenant_key
 from attribution.store.schema import results
 from attribution.store.statements import insert_rows, one_at_a_time, upsert
 from attribution.store.units import unit_rows
-from attribution.store.words import keep_nodes, keep_words, words_of
+from attribution.store.words import keep_nodes, keep_words, searched, words_of
 
 Row = dict[str, Any]
 
@@ -68,20 +68,21 @@ class Pieces:
 def pieces_of(result: AttributionBlueprintResult, now: datetime, tenant: str | None = None) -> Pieces:
     """What `write_result` writes, as rows."""
     document = to_json(result).encode()
+    words, nodes = words_of(result), _nodes(result)
     head = _head(result, result_key(result, tenant), tenant, now)
     return Pieces(
-        head=head,
+        head={**head, "search": searched(words, (row["node"] for row in nodes))},
         ended=_ended(result),
         children=(
             (schema.result_documents, [{"raw_size": len(document), "document": pack(document)}]),
-            (schema.result_nodes, _nodes(result)),
+            (schema.result_nodes, nodes),
             (schema.result_causes, list(_causes(result.diagnosis))),
             (schema.result_units, unit_rows(result)),
             (schema.result_symptoms, list(_symptoms(result.diagnosis))),
             (schema.result_evidence, list(_evidence(result.diagnosis))),
             (schema.result_reports, list(_reports(result))),
         ),
-        words=words_of(result),
+        words=words,
     )
 
 
@@ -156,7 +157,6 @@ def _head(result: AttributionBlueprintResult, key: ResultKey, tenant: str | None
         "input_digest": diagnosis.input_digest,
         "first_written_at": now,
         "written_at": now,
-        "search": "\n".join(words_of(result)),
     }
 
 

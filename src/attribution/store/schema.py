@@ -97,7 +97,7 @@ results = Table(
     Column("input_digest", Name, nullable=False),
     Column("first_written_at", UtcTime, nullable=False),
     Column("written_at", UtcTime, nullable=False),
-    Column("search", AnyText, nullable=False),  # lower case: workload, name, user, cluster, causes, summary
+    Column("search", AnyText, nullable=False),  # in lower case: its words, then the names of its nodes
     UniqueConstraint("key", name="results_key"),
     # The time stands before the tenant, so that an index gives the newest first also to who may see all tenants. Behind
     # it stands what lists are narrowed and counted by, so that no row has to be read for that.

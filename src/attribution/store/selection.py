@@ -59,9 +59,9 @@ class ResultFilters:
     until: datetime | None = None
     search: str | None = None
 
-    def without(self, facet: str) -> "ResultFilters":
-        """The same without the filter of a facet."""
-        left = {item.name: getattr(self, item.name) for item in fields(self) if item.name != facet}
+    def without(self, *facets: str) -> "ResultFilters":
+        """The same without the filters of facets."""
+        left = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in facets}
         return ResultFilters(**left)
 
     def by_value(self) -> list[str]:
@@ -167,10 +167,10 @@ class Selection:
             of = c if f.node_role is NodeRole.BLAMED else n
             yield select(1).where(of.result_id == results.c.id, *self._of_node()).correlate(results).exists()
         if self.ids is not None and self.begin != "search":
-            yield any_of(connection, results.c.id, sorted(self.ids))
+            yield any_of(connection, results.c.id, sorted(self.ids), by_index=False)
         for item in self.terms:
             if self.ids is None or item.ids is None:
-                yield has_term(connection, results, item)
+                yield has_term(results, item)
 
 
 def blamed(c: Any) -> tuple[ColumnElement[bool], ...]:
@@ -206,16 +206,28 @@ class Reading:
         """Time and number of the newest results, at most `limit`, and more columns of them."""
         asked = self.selection(filters)
         if asked.is_scan and limit <= SCANNED:
-            numbers = [number for _, number in self.scanned(filters)[:limit]]
+            numbers = [row.id for row in self.scanned(filters)[:limit]]
             query = select(results.c.at, results.c.id, *(results.c[name] for name in columns))
             return query.where(any_of(self.connection, results.c.id, numbers))
         return asked.newest(self.connection, limit, columns=columns)
 
     def scanned(self, filters: ResultFilters) -> Sequence[Any]:
-        """Times and numbers of the newest SCANNED results, where rows are read one by one: that is done once."""
+        """Times and numbers of the newest SCANNED results, where rows are read one by one: no row is read twice.
+
+        What is narrowed by columns is first looked for among what was found without, then behind that.
+        """
         if filters not in self._scanned:
-            query = self.selection(filters).newest(self.connection, SCANNED)
-            self._scanned[filters] = self.connection.execute(query).all()
+            narrow = [name for name in days.OF_RESULT if getattr(filters, name) is not None]
+            wide = filters.without(*narrow)
+            held = self.scanned(wide) if narrow else []
+            found = [row for row in held if all(getattr(row, name) == getattr(filters, name) for name in narrow)]
+            if not narrow or len(held) == SCANNED:
+                behind = (held[-1].at, held[-1].id) if held else None
+                query = self.selection(filters).newest(
+                    self.connection, SCANNED - len(found), behind=behind, columns=days.OF_RESULT
+                )
+                found += self.connection.execute(query).all()
+            self._scanned[filters] = found
         return self._scanned[filters]
 
     def _select(self, filters: ResultFilters) -> Selection:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    Select,
     Table,
     Text,
     cast,
@@ -88,7 +89,7 @@ def any_of(
 ) -> ColumnElement[bool]:
     """The condition that a column has one of many numbers or names, which travel as one.
 
-    Unless `by_index` it is said so that no index of a name tempts: where most of the names are not there.
+    Unless `by_index` it is said so that no index tempts: where most of the values are not there, or are many.
     """
     named = isinstance(of.type, Name)
     sent = literal(json.dumps([escaped(shortened(value)) if named else value for value in values]), Text())
@@ -98,4 +99,12 @@ def any_of(
     else:
         value = func.json_each(sent).table_valued("value").c.value
     asked = type_coerce(of, Text() if named else BigInteger())
-    return (asked if by_index else asked.concat("")).in_(select(value))
+    unindexed = asked.concat("") if named else asked + 0
+    return (asked if by_index else unindexed).in_(select(value))
+
+
+def numbers_of(connection: Connection, query: Select[tuple[int]]) -> list[int]:
+    """The numbers that a query gives, which travel as one."""
+    (column,) = query.subquery().c
+    listed = connection.execute(select(func.aggregate_strings(cast(column, Text), ","))).scalar()
+    return [int(number) for number in listed.split(",")] if listed else []

@@ -5,12 +5,12 @@ newest results that match, and the answer says among how many.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Select, and_, cast, func, literal, null, select, union_all
+from sqlalchemy import BigInteger, CompoundSelect, Select, and_, cast, func, literal, null, select, union_all
 
 from attribution.store import days
 from attribution.store.identity import owned_by
@@ -148,7 +148,8 @@ def _values(
         limit = SCANNED if asking.selection(filters).is_scan else WINDOW
         return _among_newest(asking, filters, names, role, limit)
     other = [name for name in names if name == "node" and role not in (None, NodeRole.AFFECTED)]
-    found = _whole(asking, filters, [name for name in names if name not in other], most)
+    found = _whole(asking, filters, [days.ALL, *(name for name in names if name not in other)], most)
+    del found[days.ALL]
     if other:
         found |= _among_newest(asking, filters, other, role, WINDOW)
     return found
@@ -199,37 +200,40 @@ def _whole(
 ) -> dict[str, _Found]:
     """Count values among all results of a time: from the counts of its whole days, and one by one at its edges.
 
-    With `value` only that one of the only name; `filters` may then hold it too.
+    With `value` only that one of the only name; `filters` may then hold it too. With days.ALL among the names the
+    answer says of how many results.
     """
     first, behind, edges = _days(filters.since, filters.until)
     found: dict[str, Counter[str]] = {name: Counter() for name in names}
     more = None if edges or value is not None or most is None else most + 1
     if first is None or behind is None or first < behind:
-        for name, held, count in _rolled(asking, names, first, behind, more, value):
+        for name, held, count in asking.connection.execute(_rolled(asking, names, first, behind, more, value)):
             found[name][held] = count
     for since, until in edges:
         counted = _edge(asking, replace(filters, since=since, until=until), names)
         for name in names:
             found[name].update(counted[name])
-    return {name: _Found(numbers) for name, numbers in found.items()}
+    size = found[days.ALL].total() if days.ALL in found else None
+    return {name: _Found(numbers, size=size) for name, numbers in found.items()}
 
 
 def _rolled(
     asking: Reading, names: Sequence[str], first: int | None, behind: int | None, most: int | None, value: str | None
-) -> Iterator[tuple[str, str, int]]:
-    """The counts of whole days; of each name the `most` largest, where that is given."""
+) -> CompoundSelect[Any]:
+    """Name, value and count of whole days; of each name the `most` largest, where that is given."""
     c = result_days.c
     number = cast(func.sum(c.results), BigInteger)
     where = [*owned_by(c.tenant, asking.tenant)]
     where += [c.day >= first] if first is not None else []
     where += [c.day < behind] if behind is not None else []
     where += [c.value == value] if value is not None else []
+    parts = []
     for name in names:
-        query = select(c.value, number).where(c.facet == name, *where).group_by(c.value).having(number > 0)
-        if most is not None:
-            query = query.order_by(number.desc(), c.value).limit(most)
-        for held, count in asking.connection.execute(query):
-            yield name, held, count
+        query = select(literal(name), c.value, number).where(c.facet == name, *where).group_by(c.value)
+        query = query.having(number > 0)
+        largest = query.order_by(number.desc(), c.value).limit(most).subquery() if most is not None else None
+        parts.append(query if largest is None else select(*largest.c))
+    return union_all(*parts)
 
 
 def _edge(asking: Reading, filters: ResultFilters, names: Sequence[str]) -> dict[str, Counter[str]]:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, false, func, or_, select
+from sqlalchemy import ColumnElement, Connection, bindparam, func, select
 
 from attribution.contracts.result import AttributionBlueprintResult
-from attribution.store.columns import AnyText
+from attribution.store.columns import AnyText, shortened
 from attribution.store.identity import Tenant, owned_by
 from attribution.store.schema import node_names, result_nodes, result_words, words
-from attribution.store.statements import any_of, insert_rows, portions, position, upsert
+from attribution.store.statements import any_of, insert_rows, numbers_of, portions, position, upsert
 
 MOST_WORDS, LONGEST_WORD = 200, 160
 """Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
@@ -37,6 +37,11 @@ def asked_words(search: str | None) -> list[str]:
     return list(dict.fromkeys(word[:LONGEST_WORD] for word in (search or "").lower().split()))
 
 
+def searched(found: Iterable[str], nodes: Iterable[str]) -> str:
+    """The words of a result and the names of its nodes as one text: it is read where too many results have a word."""
+    return "\n".join([*found, *(shortened(name).lower() for name in nodes)])
+
+
 def keep_words(connection: Connection, result_id: int, found: Sequence[str]) -> None:
     """Note the words of a result, which has none noted yet."""
     for portion in portions(sorted(found)):
@@ -61,15 +66,10 @@ def keep_nodes(connection: Connection, names: Iterable[str], cluster: str) -> No
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word that is asked for. `ids` are the results that have it; None where those are too many to look at.
-
-    `in_words` is whether any word has it, `nodes` are the nodes whose name does; None where those are too many.
-    """
+    """A word that is asked for. `ids` are the results that have it; None where those are too many to look at."""
 
     word: str
     ids: frozenset[int] | None
-    in_words: bool
-    nodes: tuple[str, ...] | None
 
 
 def term(connection: Connection, word: str, tenant: Tenant, most: int) -> Term:
@@ -80,9 +80,8 @@ def term(connection: Connection, word: str, tenant: Tenant, most: int) -> Term:
     asked = bindparam(None, word, type_=AnyText())
     numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0), FEW)
     names = _few(connection, select(node_names.c.name).distinct().where(position(node_names.c.folded, asked) > 0), FEW)
-    in_words, nodes = numbers is None or bool(numbers), None if names is None else tuple(names)
     if numbers is None or names is None:
-        return Term(word, None, in_words, nodes)
+        return Term(word, None)
     found: set[int] = set()
     w, n = result_words.c, result_nodes.c
     queries = [select(w.result_id).where(any_of(connection, w.word_id, numbers))] if numbers else []
@@ -91,9 +90,9 @@ def term(connection: Connection, word: str, tenant: Tenant, most: int) -> Term:
     for query in queries:
         number = select(func.count()).select_from(query.limit(most + 1).subquery())
         if connection.execute(number).scalar_one() > most:
-            return Term(word, None, in_words, nodes)
-        found.update(connection.execute(query).scalars().all())
-    return Term(word, frozenset(found) if len(found) <= most else None, in_words, nodes)
+            return Term(word, None)
+        found.update(numbers_of(connection, query))
+    return Term(word, frozenset(found) if len(found) <= most else None)
 
 
 def _few(connection: Connection, query: Any, most: int) -> list[Any] | None:
@@ -102,16 +101,6 @@ def _few(connection: Connection, query: Any, most: int) -> list[Any] | None:
     return list(found) if len(found) <= most else None
 
 
-def has_term(connection: Connection, result: Any, item: Term) -> Any:
+def has_term(result: Any, item: Term) -> ColumnElement[bool]:
     """The condition that a row of `results` has a word."""
-    asked = bindparam(None, item.word, type_=AnyText(), unique=True)
-    ways = [position(result.c.search, asked) > 0] if item.in_words else []
-    n = result_nodes.c
-    nodes = select(1).where(n.result_id == result.c.id)
-    if item.nodes is None:
-        nodes = nodes.join(node_names, node_names.c.name == n.node).where(position(node_names.c.folded, asked) > 0)
-    elif item.nodes:
-        nodes = nodes.where(any_of(connection, n.node, item.nodes, by_index=False))
-    if item.nodes is None or item.nodes:
-        ways.append(nodes.correlate(result).exists())
-    return or_(false(), *ways)
+    return position(result.c.search, bindparam(None, item.word, type_=AnyText(), unique=True)) > 0

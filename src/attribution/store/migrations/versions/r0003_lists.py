@@ -133,7 +133,7 @@ def _fill_nodes(connection: sa.Connection) -> None:
 
 
 def _fill_words(connection: sa.Connection) -> None:
-    """The text that was searched becomes its words; each is kept once."""
+    """The text that was searched becomes its words, each of which is kept once, and the names of the nodes."""
     numbers: dict[str, int] = {}
     for rows in _portions(connection, "SELECT id, search FROM results WHERE id > :after ORDER BY id LIMIT :most"):
         found = {row.id: _words_of(row.search) for row in rows}
@@ -145,12 +145,24 @@ def _fill_words(connection: sa.Connection) -> None:
             _result_words,
             ({"result_id": key, "word_id": numbers[word]} for key, words in found.items() for word in words),
         )
+        nodes = _nodes_of(connection, min(found), max(found))
         connection.execute(
             sa.text("UPDATE results SET search = :search WHERE id = :id"),
-            [{"id": key, "search": "\n".join(words)} for key, words in found.items()],
+            [{"id": key, "search": "\n".join([*words, *nodes.get(key, ())])} for key, words in found.items()],
         )
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("SELECT setval('words_id_seq', :last)"), {"last": max(1, len(numbers))})
+
+
+def _nodes_of(connection: sa.Connection, first: int, last: int) -> dict[int, list[str]]:
+    """The names of the nodes of each result, in lower case."""
+    query = sa.text(
+        "SELECT result_id, node FROM result_nodes WHERE result_id BETWEEN :first AND :last ORDER BY result_id, node"
+    )
+    found: dict[int, list[str]] = {}
+    for number, node in connection.execute(query, {"first": first, "last": last}):
+        found.setdefault(number, []).append(node.lower())
+    return found
 
 
 def _words_of(search: str) -> list[str]:
