@@ -12,6 +12,9 @@ _INVISIBLE = re.compile(
 )
 """Characters that Unicode counts as letters, marks or symbols, and that show nothing."""
 
+_HARMLESS = re.compile("[ -~\u00a1-\u00ac\u00ae-\u00ff–—…‘’“”]*")
+"""Characters that each fill one column and do nothing else."""
+
 _NAMED = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
 _MARKS = 2
 """Combining marks that one character may carry; more of them would smear over the lines around it."""
@@ -26,7 +29,7 @@ def visible(text: str) -> str:
     Control characters, ANSI, bidirectional and zero-width characters become `\\x1b`, `\\u202e`; other blanks become a
     plain one. The answer is printable as it stands, and escaping it again changes nothing.
     """
-    if text.isascii() and text.isprintable():
+    if _HARMLESS.fullmatch(text):
         return text
     shown: list[str] = []
     marks = 0
@@ -93,7 +96,7 @@ def _tail(text: str, room: int) -> str:
 
 def clip(text: str, room: int) -> str:
     """The start of the text, with `…` where something is left out. What cannot be shown is not looked at."""
-    if len(text) <= room and text.isascii() and text.isprintable():
+    if len(text) <= room and _HARMLESS.fullmatch(text):
         return text
     text = visible(text[: _ENOUGH * (room + 1)])
     return text if width(text) <= room else _head(text, room - 1).rstrip() + ELLIPSIS

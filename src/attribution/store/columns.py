@@ -23,6 +23,8 @@ def escaped(text: str) -> str:
 
 def unescaped(text: str) -> str:
     """The text that was escaped."""
+    if "\x1a" not in text:
+        return text
     return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
 
 

@@ -115,7 +115,7 @@ def list_in(asking: Reading, filters: ResultFilters, order: Order, page: PageReq
     if asked.is_scan and behind is None and order is Order.NEWEST and size < SCANNED:
         places = asking.scanned(filters)[: size + 1]
     else:
-        places = asking.connection.execute(asked.newest(asking.connection, size + 1, order, behind)).all()
+        places = asking.connection.execute(asked.newest(size + 1, order, behind)).all()
     shown = places[:size]
     query = select(*LISTED, results.c.id).where(results.c.id.in_([place.id for place in shown]))
     rows = {row.id: listed(row) for row in asking.connection.execute(query)}

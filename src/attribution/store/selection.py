@@ -15,7 +15,7 @@ from attribution.store.database import Store
 from attribution.store.identity import Everyone, Tenant, owned_by, tenant_key
 from attribution.store.schema import result_causes, result_days, result_nodes, results
 from attribution.store.statements import any_of
-from attribution.store.words import FEW, MANY, Term, asked_words, has_term, term
+from attribution.store.words import FEW, MANY, Term, asked_words, have_all, is_read_with, term
 
 
 class Order(StrEnum):
@@ -80,22 +80,24 @@ COLUMNS = (*days.OF_RESULT, "workload_id")
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A question about results, with its search looked up. `begin` is the filter that is the rarest."""
+    """A question about results, with its search looked up. `begin` is the filter that is the rarest.
+
+    `found` is how many results have all the words that were looked up, at most; None if no word was.
+    """
 
     tenant: Tenant
     filters: ResultFilters
     terms: tuple[Term, ...] = ()
     begin: str | None = None
-    ids: frozenset[int] | None = field(default=None, repr=False)
+    found: int | None = None
 
     @property
     def is_scan(self) -> bool:
-        """Whether rows are read one by one for a word that many have."""
-        return any(self.ids is None or item.ids is None for item in self.terms)
+        """Whether rows are looked at one by one for words that many have."""
+        return bool(self.terms) and (self.found is None or self.found > FEW)
 
     def newest(
         self,
-        connection: Connection,
         limit: int,
         order: Order = Order.NEWEST,
         behind: Sequence[Any] | None = None,
@@ -105,10 +107,10 @@ class Selection:
 
         With `columns` these of `results` too.
         """
-        begun = self._begun(connection)
+        begun = self._begun()
         conditions = [*begun.conditions, *self._in_time(begun.at), *self._owned(begun)]
         query = select(begun.at.label("at"), begun.number.label("id"), *(results.c[name] for name in columns))
-        others = list(self._others(connection))
+        others = list(self._others())
         if begun.at is not results.c.at and (others or columns):
             query = query.join_from(begun.at.table, results, results.c.id == begun.number)
         if begun.at is result_causes.c.at:
@@ -120,7 +122,7 @@ class Selection:
         ordered = (column.desc() if order is Order.NEWEST else column.asc() for column in (begun.at, begun.number))
         return query.where(*conditions).order_by(*ordered).limit(limit)
 
-    def _begun(self, connection: Connection) -> "_Begun":
+    def _begun(self) -> "_Begun":
         f, c, n = self.filters, result_causes.c, result_nodes.c
         if self.begin == "cause":
             return _Begun(c.at, c.result_id, c.tenant, [c.symptom == f.cause])
@@ -130,8 +132,9 @@ class Selection:
             return _Begun(n.at, n.result_id, n.tenant, self._of_node())
         r = results.c
         if self.begin == "search":
-            assert self.ids is not None
-            return _Begun(r.at, r.id, r.tenant, [any_of(connection, r.id, sorted(self.ids))])
+            held = have_all(self.terms)
+            assert held is not None
+            return _Begun(r.at, r.id, r.tenant, [r.id.in_(held)])
         where = [r[self.begin] == getattr(f, self.begin)] if self.begin else []
         return _Begun(r.at, r.id, r.tenant, where)
 
@@ -155,7 +158,7 @@ class Selection:
         if self.filters.until is not None:
             yield at < self.filters.until
 
-    def _others(self, connection: Connection) -> Iterator[ColumnElement[bool]]:
+    def _others(self) -> Iterator[ColumnElement[bool]]:
         """What a row of `results` must be like beside what was begun with; said so that no other index tempts."""
         f, c, n = self.filters, result_causes.c, result_nodes.c
         for name in COLUMNS:
@@ -166,11 +169,10 @@ class Selection:
         if f.node is not None and self.begin != "node":
             of = c if f.node_role is NodeRole.BLAMED else n
             yield select(1).where(of.result_id == results.c.id, *self._of_node()).correlate(results).exists()
-        if self.ids is not None and self.begin != "search":
-            yield any_of(connection, results.c.id, sorted(self.ids), by_index=False)
-        for item in self.terms:
-            if self.ids is None or item.ids is None:
-                yield has_term(results, item)
+        held = have_all(self.terms)
+        if held is not None and self.begin != "search":
+            yield (results.c.id + 0).in_(held)
+        yield from (is_read_with(item) for item in self.terms if item.results is None)
 
 
 def blamed(c: Any) -> tuple[ColumnElement[bool], ...]:
@@ -195,6 +197,7 @@ class Reading:
     _terms: dict[str, Term] = field(default_factory=dict, repr=False)
     _asked: dict[ResultFilters, Selection] = field(default_factory=dict, repr=False)
     _scanned: dict[ResultFilters, Sequence[Any]] = field(default_factory=dict, repr=False)
+    counted: dict[tuple[ResultFilters, NodeRole | None, str], Any] = field(default_factory=dict, repr=False)
 
     def selection(self, filters: ResultFilters) -> Selection:
         """Look up what is asked for, and choose what to begin with."""
@@ -209,7 +212,7 @@ class Reading:
             numbers = [row.id for row in self.scanned(filters)[:limit]]
             query = select(results.c.at, results.c.id, *(results.c[name] for name in columns))
             return query.where(any_of(self.connection, results.c.id, numbers))
-        return asked.newest(self.connection, limit, columns=columns)
+        return asked.newest(limit, columns=columns)
 
     def scanned(self, filters: ResultFilters) -> Sequence[Any]:
         """Times and numbers of the newest SCANNED results, where rows are read one by one: no row is read twice.
@@ -223,30 +226,33 @@ class Reading:
             found = [row for row in held if all(getattr(row, name) == getattr(filters, name) for name in narrow)]
             if not narrow or len(held) == SCANNED:
                 behind = (held[-1].at, held[-1].id) if held else None
-                query = self.selection(filters).newest(
-                    self.connection, SCANNED - len(found), behind=behind, columns=days.OF_RESULT
-                )
+                left = SCANNED - len(found)
+                query = self.selection(filters).newest(left, behind=behind, columns=days.OF_RESULT)
                 found += self.connection.execute(query).all()
             self._scanned[filters] = found
         return self._scanned[filters]
 
     def _select(self, filters: ResultFilters) -> Selection:
-        asked = asked_words(filters.search)
-        terms = tuple(self._term(word, MANY if len(asked) > 1 else FEW) for word in asked)
-        known = [item.ids for item in terms if item.ids is not None]
-        ids = frozenset.intersection(*known) if known else None
-        if ids is not None and len(ids) > FEW and len(known) == len(terms):
-            ids = None  # so many that the newest of them are found sooner by reading on
+        terms = tuple(self._term(word) for word in asked_words(filters.search))
         by = [name for name in filters.by_value() if name != "search"]
         sizes = {name: _size(self.connection, self.tenant, filters, name) for name in by}
-        if ids is not None:
-            sizes["search"] = len(ids)
+        found = self._found(terms)
+        if found is not None and (found <= FEW or any(item.results is None for item in terms)):
+            sizes["search"] = found  # of more, the newest are found sooner by reading on
         begin = min(sizes, key=lambda name: sizes[name]) if sizes else None
-        return Selection(self.tenant, filters, terms, begin, ids)
+        return Selection(self.tenant, filters, terms, begin, found)
 
-    def _term(self, word: str, most: int) -> Term:
+    def _found(self, terms: tuple[Term, ...]) -> int | None:
+        known = [item.results for item in terms if item.results is not None]
+        held = have_all(terms)
+        if held is None or len(known) < 2 or min(known) == 0:
+            return min(known, default=None)
+        number: int = self.connection.execute(select(func.count()).select_from(held.subquery())).scalar_one()
+        return number
+
+    def _term(self, word: str) -> Term:
         if word not in self._terms:
-            self._terms[word] = term(self.connection, word, self.tenant, most)
+            self._terms[word] = term(self.connection, word, self.tenant, MANY)
         return self._terms[word]
 
 

@@ -10,7 +10,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
-    Select,
     Table,
     Text,
     cast,
@@ -84,13 +83,8 @@ def _strpos(element: Any, compiler: Any, **more: Any) -> str:
     return f"strpos({compiler.process(element.clauses, **more)})"
 
 
-def any_of(
-    connection: Connection, of: Column[Any], values: Sequence[Any], by_index: bool = True
-) -> ColumnElement[bool]:
-    """The condition that a column has one of many numbers or names, which travel as one.
-
-    Unless `by_index` it is said so that no index tempts: where most of the values are not there, or are many.
-    """
+def any_of(connection: Connection, of: Column[Any], values: Sequence[Any]) -> ColumnElement[bool]:
+    """The condition that a column has one of many numbers or names, which travel as one."""
     named = isinstance(of.type, Name)
     sent = literal(json.dumps([escaped(shortened(value)) if named else value for value in values]), Text())
     if connection.dialect.name == "postgresql":
@@ -98,13 +92,4 @@ def any_of(
         value: ColumnElement[Any] = cast(listed.c.value, Text() if named else BigInteger())
     else:
         value = func.json_each(sent).table_valued("value").c.value
-    asked = type_coerce(of, Text() if named else BigInteger())
-    unindexed = asked.concat("") if named else asked + 0
-    return (asked if by_index else unindexed).in_(select(value))
-
-
-def numbers_of(connection: Connection, query: Select[tuple[int]]) -> list[int]:
-    """The numbers that a query gives, which travel as one."""
-    (column,) = query.subquery().c
-    listed = connection.execute(select(func.aggregate_strings(cast(column, Text), ","))).scalar()
-    return [int(number) for number in listed.split(",")] if listed else []
+    return type_coerce(of, Text() if named else BigInteger()).in_(select(value))

@@ -144,21 +144,38 @@ def _is_rolled(name: str, role: NodeRole | None) -> bool:
 def _values(
     asking: Reading, filters: ResultFilters, names: Sequence[str], role: NodeRole | None, most: int | None
 ) -> dict[str, _Found]:
+    """The counts of values, of each name at least the `most` largest and one more. All of them are counted once."""
+    found = {name: asking.counted[filters, role, name] for name in names if (filters, role, name) in asking.counted}
+    if left := [name for name in names if name not in found]:
+        found |= _count(asking, filters, left, role, most)
+    if most is None:
+        asking.counted.update({(filters, role, name): counts for name, counts in found.items()})
+    return found
+
+
+def _count(
+    asking: Reading, filters: ResultFilters, names: Sequence[str], role: NodeRole | None, most: int | None
+) -> dict[str, _Found]:
     if filters.by_value():
         limit = SCANNED if asking.selection(filters).is_scan else WINDOW
-        return _among_newest(asking, filters, names, role, limit)
+        return _among_newest(asking, filters, names, role, limit, most)
     other = [name for name in names if name == "node" and role not in (None, NodeRole.AFFECTED)]
     found = _whole(asking, filters, [days.ALL, *(name for name in names if name not in other)], most)
     del found[days.ALL]
     if other:
-        found |= _among_newest(asking, filters, other, role, WINDOW)
+        found |= _among_newest(asking, filters, other, role, WINDOW, most)
     return found
 
 
 def _among_newest(
-    asking: Reading, filters: ResultFilters, names: Sequence[str], role: NodeRole | None, limit: int
+    asking: Reading,
+    filters: ResultFilters,
+    names: Sequence[str],
+    role: NodeRole | None,
+    limit: int,
+    most: int | None = None,
 ) -> dict[str, _Found]:
-    """Count values among the newest results."""
+    """Count values among the newest results; of causes and nodes the `most` largest and one more, if that is given."""
     columns = [name for name in names if name in days.OF_RESULT]
     window = asking.newest(filters, limit, columns).cte("newest")
     parts: list[Select[Any]] = [_part(days.ALL, null(), window)]
@@ -168,13 +185,13 @@ def _among_newest(
         c = result_causes.c
         causes = select(window.c.at, window.c.id, c.symptom).outerjoin(result_causes, c.result_id == window.c.id)
         held_causes = causes.distinct().subquery()
-        parts.append(_part("cause", held_causes.c.symptom, held_causes))
+        parts.append(_largest(_part("cause", held_causes.c.symptom, held_causes), most))
     if "node" in names:
         n = result_nodes.c
         took = n[NodeRole.AFFECTED.value if role in (None, NodeRole.BLAMED) else role.value]
         nodes = select(window.c.at, n.node).outerjoin(result_nodes, and_(n.result_id == window.c.id, took))
         held_nodes = nodes.subquery()
-        parts.append(_part("node", held_nodes.c.node, held_nodes))
+        parts.append(_largest(_part("node", held_nodes.c.node, held_nodes), most))
     numbers: dict[str, Counter[str]] = {name: Counter() for name in (days.ALL, *names)}
     last: dict[str, dict[str, datetime]] = {name: {} for name in names}
     for name, value, number, at in asking.connection.execute(union_all(*parts)):
@@ -190,9 +207,18 @@ def _among_newest(
 
 def _part(name: str, value: Any, rows: Any) -> Select[Any]:
     value = cast(value, results.c.cluster.type) if name == days.ALL else value
-    query = select(literal(name).label("facet"), value.label("value"), func.count(), func.max(rows.c.at))
-    query = query.select_from(rows)
+    number, last = func.count().label("number"), func.max(rows.c.at).label("last")
+    query = select(literal(name).label("facet"), value.label("value"), number, last).select_from(rows)
     return query if name == days.ALL else query.group_by(value)
+
+
+def _largest(part: Select[Any], most: int | None) -> Select[Any]:
+    """The largest counts of a part, one more, and that of results without a value."""
+    if most is None:
+        return part
+    _, value, number, _ = part.selected_columns
+    held = part.order_by(number.desc(), value).limit(most + 2).subquery()
+    return select(*held.c)
 
 
 def _whole(

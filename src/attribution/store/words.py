@@ -4,19 +4,30 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, bindparam, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    SelectBase,
+    bindparam,
+    false,
+    func,
+    intersect,
+    select,
+    union_all,
+)
 
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.store.columns import AnyText, shortened
 from attribution.store.identity import Tenant, owned_by
-from attribution.store.schema import node_names, result_nodes, result_words, words
-from attribution.store.statements import any_of, insert_rows, numbers_of, portions, position, upsert
+from attribution.store.schema import node_names, result_nodes, result_words, results, words
+from attribution.store.statements import any_of, insert_rows, portions, position, upsert
 
 MOST_WORDS, LONGEST_WORD = 200, 160
 """Words of a result that are searched, and characters of a word; names come before what is said of the causes."""
 
 FEW, MANY = 2_000, 20_000
-"""Results that all words of a search may lead to for it to begin with them, and those of one of several, to find out.
+"""Results that a word may lead to for a search to begin with them, and to be looked up rather than read for.
 
 A piece of a word may be in FEW different words and names of nodes for their results to be looked up.
 """
@@ -66,33 +77,35 @@ def keep_nodes(connection: Connection, names: Iterable[str], cluster: str) -> No
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word that is asked for. `ids` are the results that have it; None where those are too many to look at."""
+    """A word that is asked for. `results` is how many have it at most, and `held` asks for their numbers.
+
+    None where those are too many to be looked up: then the text of results is read for the word.
+    """
 
     word: str
-    ids: frozenset[int] | None
+    results: int | None
+    held: tuple[Select[tuple[int]], ...] = ()
 
 
 def term(connection: Connection, word: str, tenant: Tenant, most: int) -> Term:
     """Look a word up. It may stand anywhere within a word of a result, or within the name of one of its nodes.
 
-    More than `most` results are too many to look at.
+    More than `most` results are too many to be looked up.
     """
     asked = bindparam(None, word, type_=AnyText())
     numbers = _few(connection, select(words.c.id).where(position(words.c.word, asked) > 0), FEW)
     names = _few(connection, select(node_names.c.name).distinct().where(position(node_names.c.folded, asked) > 0), FEW)
     if numbers is None or names is None:
         return Term(word, None)
-    found: set[int] = set()
     w, n = result_words.c, result_nodes.c
-    queries = [select(w.result_id).where(any_of(connection, w.word_id, numbers))] if numbers else []
+    held = [select(w.result_id).where(any_of(connection, w.word_id, numbers))] if numbers else []
     if names:
-        queries.append(select(n.result_id).where(any_of(connection, n.node, names), *owned_by(n.tenant, tenant)))
-    for query in queries:
+        held.append(select(n.result_id).where(any_of(connection, n.node, names), *owned_by(n.tenant, tenant)))
+    found = 0
+    for query in held:
         number = select(func.count()).select_from(query.limit(most + 1).subquery())
-        if connection.execute(number).scalar_one() > most:
-            return Term(word, None)
-        found.update(numbers_of(connection, query))
-    return Term(word, frozenset(found) if len(found) <= most else None)
+        found += connection.execute(number).scalar_one()
+    return Term(word, found, tuple(held)) if found <= most else Term(word, None)
 
 
 def _few(connection: Connection, query: Any, most: int) -> list[Any] | None:
@@ -101,6 +114,15 @@ def _few(connection: Connection, query: Any, most: int) -> list[Any] | None:
     return list(found) if len(found) <= most else None
 
 
-def has_term(result: Any, item: Term) -> ColumnElement[bool]:
-    """The condition that a row of `results` has a word."""
-    return position(result.c.search, bindparam(None, item.word, type_=AnyText(), unique=True)) > 0
+def have_all(terms: Iterable[Term]) -> SelectBase | None:
+    """Asks for the numbers of the results that have each of the words that were looked up; None if none was."""
+    each = [item.held for item in terms if item.results is not None]
+    if not all(each):
+        return select(results.c.id).where(false())
+    found = [select(union_all(*held).subquery().c[0]) for held in each]
+    return intersect(*found) if len(found) > 1 else next(iter(found), None)
+
+
+def is_read_with(item: Term) -> ColumnElement[bool]:
+    """The condition that a row of `results` has a word, whose text is read for it."""
+    return position(results.c.search, bindparam(None, item.word, type_=AnyText(), unique=True)) > 0

@@ -40,10 +40,8 @@ def json(request: Request) -> Response:
         "total": found.survey.total,
         "total_is_at_least": found.survey.more,
         "summary": {span: _summed(one) for span, one in found.spans.items()},
-        "attempts": [
-            {"href": links.attempt(row.key), **plain(asdict(row))} for row in (found.page.rows if found.page else ())
-        ],
-        "groups": None if found.groups is None else [plain(asdict(row)) for row in found.groups.rows],
+        "attempts": [{"href": links.attempt(row.key), **plain(row)} for row in (found.page.rows if found.page else ())],
+        "groups": None if found.groups is None else [plain(row) for row in found.groups.rows],
         "groups_among": found.groups.of if found.groups else None,
         "facets": {name: [asdict(item) for item in one.values] for name, one in found.survey.facets.items()},
         "facets_among": {name: one.of for name, one in found.survey.facets.items()},

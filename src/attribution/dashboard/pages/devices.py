@@ -1,6 +1,5 @@
 """The history of a GPU, link, network port or switch port across workloads."""
 
-from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -27,13 +26,13 @@ def json(request: Request) -> Response:
     """The same as JSON."""
     part, _, found = _find(request)
     of: dict[str, Any] = {"cluster": part.cluster or None, "clusters": [name for name in part.clusters if name]}
-    answer: dict[str, Any] = {"node": part.node or None, "unit": part.unit, **of, **plain(asdict(found))}
+    answer: dict[str, Any] = {"node": part.node or None, "unit": part.unit, **of, **plain(found)}
     answer["attempts"] = [
         {
             "href": links.attempt(entry.row.key),
             "part": entry.part.value,
             "symptoms": list(entry.symptoms),
-            **plain(asdict(entry.row)),
+            **plain(entry.row),
         }
         for entry in found.entries
     ]

@@ -1,7 +1,5 @@
 """Nodes, GPUs, links and ports that fail more often than the fleet."""
 
-from dataclasses import asdict
-
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -26,9 +24,9 @@ def html(request: Request) -> Response:
 def json(request: Request) -> Response:
     """The same as JSON: the fleet, and each unit that was compared."""
     query, found, held = _find(request)
-    rows = [{"href": href_of(row, query), **plain(asdict(row))} for row in found.rows]
+    rows = [{"href": href_of(row, query), **plain(row)} for row in found.rows]
     of = {"cluster": query.get("cluster") or None, "clusters": [name for name in held if name]}
-    return JSONResponse({"days": query.days, **of, "fleet": plain(asdict(found.fleet)), "units": rows})
+    return JSONResponse({"days": query.days, **of, "fleet": plain(found.fleet), "units": rows})
 
 
 def _find(request: Request) -> tuple[SpanQuery, HotSpots, tuple[str, ...]]:

@@ -1,6 +1,5 @@
 """Nodes by their failures, and the history of one across workloads."""
 
-from dataclasses import asdict
 from typing import Any
 
 from starlette.requests import Request
@@ -38,7 +37,7 @@ def html(request: Request) -> Response:
 def json(request: Request) -> Response:
     """The same as JSON."""
     query, lines, count, _ = _worst(request)
-    nodes = [{"href": links.node(line.node, **query.kept(line.cluster)), **plain(asdict(line))} for line in lines]
+    nodes = [{"href": links.node(line.node, **query.kept(line.cluster)), **plain(line)} for line in lines]
     return JSONResponse({"days": query.days, "total": count, "nodes": nodes})
 
 
@@ -64,11 +63,9 @@ def node_json(request: Request) -> Response:
     path, keys = links.twin(links.node(part.node)), query.kept(part.cluster)
     after = query.address(path, cluster=part.cluster, after=attempts.next) if attempts.next else None
     of: dict[str, Any] = {"cluster": part.cluster or None, "clusters": [name for name in part.clusters if name]}
-    answer: dict[str, Any] = {"node": part.node, **of, **plain(asdict(found))}
-    answer["units"] = [
-        {"href": links.unit(line.node, line.unit, **keys), **plain(asdict(line))} for line in found.units
-    ]
-    answer["attempts"] = [{"href": links.attempt(row.key), **plain(asdict(row))} for row in attempts.rows]
+    answer: dict[str, Any] = {"node": part.node, **of, **plain(found)}
+    answer["units"] = [{"href": links.unit(line.node, line.unit, **keys), **plain(line)} for line in found.units]
+    answer["attempts"] = [{"href": links.attempt(row.key), **plain(row)} for row in attempts.rows]
     return JSONResponse({**answer, "next": after})
 
 

@@ -261,7 +261,10 @@ def row_view(row: Listed, now: datetime) -> RowView:
 
 
 def _blamed(row: Listed) -> tuple[str, str]:
-    """What is blamed and where it belongs. Where that is not one thing, this comes first."""
+    """What is blamed, and its symptom and where it belongs as the facets name them.
+
+    Where it belongs to more than one thing, that comes first.
+    """
     sub_domain = SubDomain(row.sub_domain)
     blame = words.SUB_DOMAINS[sub_domain]
     more = f" and {row.causes - 1:,} more" if row.causes > 1 else ""
@@ -270,7 +273,9 @@ def _blamed(row: Listed) -> tuple[str, str]:
         return words.sentence(blame), cause
     if not cause:
         return words.sentence(blame), "" if sub_domain is SubDomain.NONE else row.summary
-    return words.sentence(cause), blame
+    symptom = words.symptom(row.cause or "")
+    is_told = symptom.lower() in cause.lower()
+    return words.sentence(cause), blame if is_told else f"{words.sentence(symptom)} · {blame}"
 
 
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
