@@ -24,7 +24,7 @@ from attribution.store.hot_spots import HotSpots, hot_spots
 from attribution.store.queries import ALL_TENANTS, NodeRole, Order, PageRequest, ResultFilters, list_in, list_results
 from attribution.store.results import write_result
 from attribution.store.selection import reading
-from attribution.store.units import UnitKind, kind_of, pcis_of, units
+from attribution.store.units import Pcis, UnitKind, kind_of, units
 
 from tests.store.asking import survey
 from tests.store.results import NOW, cause, result
@@ -262,6 +262,6 @@ def test_a_unit_has_one_name(kind: str, ids: dict[str, str], names: tuple[str, .
     cards = [("mlx5_2", "ens3", "0000:5c:00.0"), ("mlx5_4", None, "0000:5d:00.0"), ("mlx5_5", None, "0000:5d:00.1")]
     nics = tuple(Nic(name=name, netdev=netdev, pci=pci) for name, netdev, pci in cards)
     node = Node(name="node-01", gpus=(Gpu(index=0, uuid="GPU-1", pci="0000:3b:00"),), nics=(*nics, Nic(name="mlx5_9")))
-    pcis = pcis_of(ExecutionContext(workload_id="job-1", nodes=(node,)))
+    pcis = Pcis(ExecutionContext(workload_id="job-1", nodes=(node,)))
     assert units(Device(kind=DeviceKind(kind), ids=ids), "node-01", pcis) == names
     assert all(kind_of(name) is not UnitKind.NODE for name in names)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TypeVar
 
 import zstandard
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from attribution.store.faults import damaged
 
@@ -37,4 +37,7 @@ def to_json(model: BaseModel, exclude: set[str] | None = None) -> str:
 
 def from_json(text: str | bytes, model: type[M]) -> M:
     """The model that `to_json` wrote."""
-    return model.model_validate(json.loads(text))
+    try:
+        return model.model_validate_json(text)
+    except ValidationError:  # half a surrogate pair, which this reader refuses
+        return model.model_validate(json.loads(text))

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
-from attribution.contracts.context import ExecutionContext
+from attribution.contracts.context import ExecutionContext, Node
 from attribution.contracts.diagnosis import Device
 from attribution.contracts.result import AttributionBlueprintResult
 from attribution.contracts.vocabulary import Confidence, DeviceKind, SymptomStatus
@@ -31,31 +31,37 @@ _KNOWN_BY: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 """The ids by which the context knows the PCI address of a device, and how they stand in Pcis."""
 
-Pcis = Mapping[tuple[str | None, str, str], str]
-"""The PCI address of a GPU or a NIC by its node, a kind of id (`uuid`, `index`, `serial`; `nic`) and that id."""
+
+class Pcis:
+    """The PCI address of a GPU or a NIC by its node, a kind of id (`uuid`, `index`, `serial`; `nic`) and that id.
+
+    The parts of a node are looked at when the first of them is asked for: there may be thousands of nodes.
+    """
+
+    def __init__(self, context: ExecutionContext) -> None:
+        self._nodes: dict[str | None, Node] = {node.name: node for node in context.nodes}
+        self._known: dict[str | None, Mapping[tuple[str, str], str]] = {}
+
+    def get(self, node: str | None, kind: str, name: str) -> str | None:
+        """The address, where the context tells it."""
+        if node not in self._known:
+            held = self._nodes.get(node)
+            self._known[node] = {**_gpus(held), **_nics(held)} if held else {}
+        return self._known[node].get((kind, name))
 
 
-def pcis_of(context: ExecutionContext) -> Pcis:
-    """What the context tells of its GPUs and NICs."""
-    return {**_gpus(context), **_nics(context)}
-
-
-def _nics(context: ExecutionContext) -> dict[tuple[str | None, str, str], str]:
+def _nics(node: Node) -> dict[tuple[str, str], str]:
     """A NIC by what logs call it. Of a card with several functions, each is a NIC of its own and keeps its name."""
-    found: dict[tuple[str | None, str, str], str] = {}
-    for node in context.nodes:
-        cards = {nic: nic.pci.partition(".")[0] for nic in node.nics if nic.pci is not None}
-        held = Counter(cards.values())
-        for nic, pci in cards.items():
-            if held[pci] == 1:
-                found |= {(node.name, "nic", name): pci for name in (nic.name, nic.netdev) if name}
-    return found
-
-
-def _gpus(context: ExecutionContext) -> dict[tuple[str | None, str, str], str]:
+    cards = {nic: nic.pci.partition(".")[0] for nic in node.nics if nic.pci is not None}
+    held = Counter(cards.values())
     return {
-        (node.name, kind, str(value)): gpu.pci
-        for node in context.nodes
+        ("nic", name): pci for nic, pci in cards.items() if held[pci] == 1 for name in (nic.name, nic.netdev) if name
+    }
+
+
+def _gpus(node: Node) -> dict[tuple[str, str], str]:
+    return {
+        (kind, str(value)): gpu.pci
         for gpu in node.gpus
         if gpu.pci is not None
         for kind, value in (("uuid", gpu.uuid), ("index", gpu.index), ("serial", gpu.serial))
@@ -74,7 +80,7 @@ def units(device: Device | None, node: str | None = None, pcis: Pcis | None = No
     own = next((ids[name] for name in _OWN if ids.get(name)), None)
     if pcis and "pci" not in ids:
         names = _KNOWN_BY.get(word, ())
-        own = next((pci for name, key in names if (pci := pcis.get((node, key, ids.get(name, ""))))), own)
+        own = next((pci for name, key in names if (pci := pcis.get(node, key, ids.get(name, "")))), own)
     whole = f"{word} {own}" if own else word
     parts = [f"{name} {ids[name]}" for name in _PARTS if ids.get(name)]
     if not parts:
@@ -128,7 +134,7 @@ def unit_rows(result: AttributionBlueprintResult) -> list[dict[str, Any]]:
 
 
 def _found(result: AttributionBlueprintResult) -> Iterator[dict[str, Any]]:
-    pcis = pcis_of(result.context)
+    pcis = Pcis(result.context)
     for cause in result.diagnosis.causes:
         sure = cause.confidence is not Confidence.ONE_OF_SEVERAL
         for unit in units(cause.device, cause.node, pcis):

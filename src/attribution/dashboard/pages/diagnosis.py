@@ -18,7 +18,7 @@ from attribution.presentation import markdown as as_markdown
 from attribution.presentation.answer import Answer
 from attribution.store.history import seen_before
 from attribution.store.queries import get_row
-from attribution.store.units import pcis_of
+from attribution.store.units import Pcis
 
 
 def html(request: Request) -> Response:
@@ -70,7 +70,7 @@ def _seen(request: Request, result: AttributionBlueprintResult) -> tuple[SeenRow
     if row is None:
         return ()
     told: dict[tuple[str, str], SeenRow] = {}
-    pcis = pcis_of(result.context)
+    pcis = Pcis(result.context)
     for cause in causes:
         found = seen_before(
             store, tenant, cause.node, cause.device, cause.symptom, row.at, cluster=row.cluster, pcis=pcis

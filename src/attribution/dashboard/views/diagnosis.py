@@ -23,7 +23,7 @@ from attribution.presentation.answer import Answer
 from attribution.presentation.columns import clip
 from attribution.presentation.facts import facts, gaps, out_of_time
 from attribution.presentation.facts import steps as next_steps
-from attribution.store.units import Pcis, pcis_of, place_of, units
+from attribution.store.units import Pcis, place_of, units
 
 SHOWN_CONTEXT_NODES = 16
 """Nodes of the allocation that the page names."""
@@ -126,7 +126,7 @@ def diagnosis_view(
     told = {fact.label: fact.texts for fact in facts(answer, everything=True)}
     drawn = timeline(result, href)
     shown, more_strips = strips(result, drawn.scale, href) if drawn else ((), 0)
-    places = _places(answer, pcis_of(result.context), _history(result.context, now))
+    places = _places(answer, Pcis(result.context), _history(result.context, now))
     not_seen = gaps(answer)
     blocks = len(answer.blocks(everything=True))
     return DiagnosisView(
