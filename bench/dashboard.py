@@ -7,15 +7,14 @@ exit code 1.
 """
 
 import argparse
-import gc
 import os
 import platform
-import random
 import sqlite3
 import statistics
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,10 +25,16 @@ import httpx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from attribution.bundle.reader import open_bundle
 from attribution.cli.catalog import load_rules
 from attribution.client.in_process import InProcess
+from attribution.contracts.result import AttributionBlueprintResult, ConnectorReport
+from attribution.contracts.vocabulary import Status
 from attribution.dashboard.access import Access
 from attribution.dashboard.app import create_app
+from attribution.dashboard.collector import settle
+from attribution.diagnosis.engine import diagnose
+from attribution.extraction.ruleset import RuleSets
 from attribution.rules.snapshot import snapshot
 from attribution.store.catalogs import save_snapshot
 from attribution.store.database import Store, open_store
@@ -39,10 +44,12 @@ from attribution.store.results import write_result
 from attribution.store.selection import ResultFilters, reading
 from attribution.store.survey import survey_in
 
-from bench.attempts import CATALOG, HOT, NOW, PCI, attempt, fill
+from bench.attempts import CATALOG, HOT, NOW, PCI, fill
+from bench.scenarios.generate import scenario
 
 LIST_BAR_MS, LARGE_BAR_MS, LARGE_BAR_BYTES = 100.0, 300.0, 1_000_000
-LARGE = "large-attempt"
+EXCERPT_BAR_MS = 2_000.0
+LARGE, LARGE_SHAPE = "large-attempt", "nvlink5-fatal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +103,34 @@ def make(path: Path, attempts: int, seed: int) -> None:
     began = time.monotonic()
     with closing(open_store(str(path))) as store:
         fill(store, attempts, seed)
-        rng = random.Random(seed)
-        large = attempt(rng, attempts, NOW - timedelta(minutes=1), 1024)
-        while not large.diagnosis.causes:
-            large = attempt(rng, attempts, NOW - timedelta(minutes=1), 1024)
-        context = large.context.model_copy(update={"workload_id": LARGE})
-        diagnosis = large.diagnosis.model_copy(update={"workload_id": LARGE})
-        write_result(store, large.model_copy(update={"context": context, "diagnosis": diagnosis}), NOW)
-        save_snapshot(
-            store, snapshot(load_rules(environment=False).catalog).model_copy(update={"catalog": CATALOG}), NOW
-        )
+        rules = load_rules(environment=False)
+        write_result(store, large_attempt(rules, seed), NOW)
+        shipped = snapshot(rules.catalog)
+        for held in (shipped, shipped.model_copy(update={"catalog": CATALOG})):
+            save_snapshot(store, held, NOW)
     print(f"made {attempts:,} attempts in {time.monotonic() - began:,.0f} s")
+
+
+def large_attempt(rules: RuleSets, seed: int) -> AttributionBlueprintResult:
+    """An attempt of 1,024 nodes, generated with a log of each node and rank, and diagnosed as any other."""
+    with tempfile.TemporaryDirectory(prefix="attribution-bench-") as folder:
+        truth = scenario(seed, 0, Path(folder), most=1024, size=1024, only=LARGE_SHAPE)
+        with open_bundle(Path(folder) / truth.id / "bundle") as evidence:
+            diagnosis = diagnose(evidence, rules).model_copy(update={"workload_id": LARGE})
+            began, ended = NOW - timedelta(hours=3), NOW - timedelta(minutes=1)
+            time = {"submitted_at": began, "started_at": began, "ended_at": ended}
+            context = evidence.context.model_copy(update={"workload_id": LARGE, **time})
+    streams = Counter((line.source, line.node) for line in diagnosis.coverage)
+    return AttributionBlueprintResult(
+        terminal_state=diagnosis.terminal_state,
+        sub_domain=diagnosis.sub_domain,
+        context=context,
+        diagnosis=diagnosis,
+        connector_reports=tuple(
+            ConnectorReport(connector="loki", source=source, node=node, status=Status.OK, observations=number)
+            for (source, node), number in streams.items()
+        ),
+    )
 
 
 def machine() -> str:
@@ -125,7 +149,7 @@ def list_size(store: Store) -> int:
 def report(store: Store, rounds: int, only: str) -> int:
     """Ask every address, print what it took, and answer 1 if a bar was missed."""
     app = create_app(store, Access(), lambda: NOW)
-    gc.freeze()  # as `attribution web` does
+    settle()  # as `attribution web` does
     found: list[Measured] = []
     with httpx.Client(transport=InProcess(app), base_url="http://127.0.0.1:8080", timeout=60) as client:
         for asked in addresses(client, store):
@@ -224,7 +248,7 @@ def diagnoses(client: httpx.Client, store: Store) -> Iterator[Asked]:
         for page in (of, f"{of}/decided", f"{of}/evidence/{evidence}"):
             yield Asked(page, LARGE_BAR_MS)
             yield Asked(f"{page}.json", LARGE_BAR_MS, 10 * LARGE_BAR_BYTES)
-        yield from (Asked(f"{of}.md", LARGE_BAR_MS), Asked(f"{of}/excerpt.tar.gz", LARGE_BAR_MS))
+        yield from (Asked(f"{of}.md", LARGE_BAR_MS), Asked(f"{of}/excerpt.tar.gz", EXCERPT_BAR_MS))
 
 
 def histories(hot: str, quiet: str) -> Iterator[str]:

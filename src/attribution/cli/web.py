@@ -1,7 +1,6 @@
 """`attribution web`: the read-only pages over the results of a store."""
 
 import argparse
-import gc
 import os
 import sys
 from contextlib import closing
@@ -13,6 +12,7 @@ from attribution.configuration.layers import load
 from attribution.configuration.tokens import load_tokens
 from attribution.dashboard.access import Access
 from attribution.dashboard.app import create_app
+from attribution.dashboard.collector import settle
 from attribution.dashboard.settings import WebSettings
 from attribution.store.database import open_store
 
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
         access = Access(tokens.tenant_of if tokens else None, settings.proxy, settings.host)
         told = f"attribution web: {url_of(listener)}/ shows {store.place}"
         app = create_app(store, access)
-        gc.freeze()  # what is loaded stays: no request waits while the collector walks over it
+        settle()
         serve(app, listener, settings.stop_secs, lambda: print(told, file=sys.stderr, flush=True))
     return 0
 

@@ -1,11 +1,11 @@
 """Which catalog a page tells about: the newest that results were made with, or the one that its address names."""
 
-import gc
 from dataclasses import dataclass
 
 from starlette.requests import Request
 
 from attribution.contracts.exchange import CatalogSnapshot
+from attribution.dashboard.collector import settle
 from attribution.dashboard.problems import WebProblem, shown
 from attribution.store.catalogs import KeptCatalog, kept_catalogs, snapshot
 from attribution.store.database import Store
@@ -51,5 +51,5 @@ def _snapshot(cache: dict[str, CatalogSnapshot], store: Store, digest: str) -> C
         while len(cache) >= _CACHED:
             cache.pop(next(iter(cache)), None)
         cache[digest] = found
-        gc.freeze()  # as it stays, no later request waits while the collector walks over it
+        settle()
     return found
