@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from attribution.contracts.diagnosis import Diagnosis, Untestable
-from attribution.contracts.vocabulary import DeviceKind, Role, Source, Status, SubDomain, TerminalState
+from attribution.contracts.diagnosis import Device, Diagnosis, Untestable
+from attribution.contracts.vocabulary import Action, DeviceKind, Role, Source, Status, SubDomain, TerminalState
 from attribution.presentation import markdown, text
 from attribution.presentation.columns import width
 
@@ -283,3 +283,12 @@ def test_a_record_that_is_cited_is_not_told_as_unexamined() -> None:
     shown = text.render(shape.model_copy(update={"evidence": (cited, *shape.evidence[1:])}), width=120)
     assert "scheduler log (no source)" in shown
     assert "scheduler record (no source)" not in shown
+
+
+def test_what_an_attempt_survived_is_not_called_nothing() -> None:
+    diagnosis = builders.none().model_copy(update={"actions": (Action.NONE,)})
+    assert "= next           nothing to do\n" in text.render(diagnosis)
+    device = Device(kind=DeviceKind.NVLINK, ids={"pci": "0000:1b:00", "link": "8"})
+    seen = builders.symptom("NVLINK_DOWN", "node-02", role=Role.CAUSE, device=device)
+    told = text.render(diagnosis.model_copy(update={"symptoms": (seen,)}), width=200)
+    assert "= next           nothing to do for the attempt; it survived what may be worth a look\n" in told

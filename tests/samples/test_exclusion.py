@@ -56,3 +56,26 @@ def test_what_excludes_a_node(
     path.write_text(line + "\n")
     with open_bundle(tmp_path) as evidence:
         assert diagnose(evidence, shipped).exclude_nodes == excluded
+
+
+@pytest.mark.parametrize(
+    ("stamp", "context", "reason"),
+    [
+        ("May  4 03:30:00", CONTEXT, "the time of the line is not known well enough to belong to the attempt"),
+        (
+            STAMP,
+            CONTEXT.replace("ended_at: 2026-05-04T04:00:00Z\n", ""),
+            "the line was written outside the time in which the attempt is known to have run",
+        ),
+    ],
+    ids=["a line of no zone", "an attempt whose end is not known"],
+)
+def test_what_holds_a_node_back_is_told(
+    tmp_path: Path, shipped: RuleSets, stamp: str, context: str, reason: str
+) -> None:
+    (tmp_path / "context.yaml").write_text(context)
+    (tmp_path / "syslog").mkdir()
+    (tmp_path / "syslog" / "node-01.log").write_text(f"{stamp} node-01 kernel: {XID}\n")
+    with open_bundle(tmp_path) as evidence:
+        trace = diagnose(evidence, shipped).trace
+    assert [entry.reason for entry in trace if entry.rule == "exclude-nodes"] == [f"not node-01: {reason}"]

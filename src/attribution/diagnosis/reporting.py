@@ -81,7 +81,7 @@ def report(
     cited = [event for s in refinement.symptoms.values() for event in _cited(s, refinement)]
     first = _first_failure(refinement)
     cited += [first.first] if first else []
-    settled = would_decide(outcome, gaps, first, evidence.context)
+    settled = would_decide(outcome, gaps, first if is_first(first, refinement) else None, evidence.context)
     return Diagnosis(
         workload_id=evidence.context.workload_id,
         attempt=evidence.context.attempt,
@@ -258,15 +258,15 @@ def _doubt(
         return "whose log it is, is a guess; put it into a source folder under the node's name"
     if attempt is None:
         return "nothing says when the attempt ran; give started_at and ended_at in the context"
-    if not any(_within(event, attempt, margin_us) for event in events):
+    moments = [e.moment for e in events if e.moment is not None and e.moment.basis is Basis.UTC]
+    if not moments:
         return "the time of the line is not known well enough to belong to the attempt"
+    if not any(_within(moment, attempt, margin_us) for moment in moments):
+        return "the line was written outside the time in which the attempt is known to have run"
     return None
 
 
-def _within(event: Event, attempt: tuple[int, int], margin_us: int) -> bool:
-    moment = event.moment
-    if moment is None or moment.basis is not Basis.UTC:
-        return False
+def _within(moment: Moment, attempt: tuple[int, int], margin_us: int) -> bool:
     return attempt[0] - margin_us <= moment.us and moment.us + moment.width_us <= attempt[1] + margin_us
 
 
@@ -385,6 +385,14 @@ def _followed(symptom: Symptom, refinement: Refinement) -> bool:
     if demotion is None or demotion.by is None:
         return False
     return symptom_order(symptom, demotion.by) is not Order.BEFORE
+
+
+def is_first(first: Symptom | None, refinement: Refinement) -> bool:
+    """Whether a first failure is known to be the first: by a time in UTC, or since all was seen on its node."""
+    if first is None:
+        return False
+    told = {s.node for s in refinement.symptoms.values() if s.type.role is not Role.CONTEXT}
+    return _instant(first.first.moment) is not None or told == {first.node}
 
 
 def _first_failure_model(first: Symptom) -> FirstFailure:

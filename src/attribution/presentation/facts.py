@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from attribution.contracts.diagnosis import Cause, Untestable
-from attribution.contracts.vocabulary import Action, Source, Status, SubDomain
+from attribution.contracts.vocabulary import Action, Role, Source, Status, SubDomain
 from attribution.presentation import words
 from attribution.presentation.answer import Answer, since
 from attribution.presentation.groups import by_source, grouped, losses, rivals, set_aside, standing
@@ -35,7 +35,7 @@ def facts(answer: Answer, everything: bool = False) -> list[Fact]:
         _fact("impact", _impact(answer)),
         _fact("device", _device(answer) if everything else ""),
         Fact("also seen", tuple(_also_seen(answer))),
-        _fact("harmless", _harmless(answer)),
+        _fact("survived", _survived(answer)),
         Fact("set aside", tuple(() if everything else _set_aside(answer))),
         _fact("inferred", _inferred(answer)),
         _fact("partial", answer.diagnosis.partial or ""),
@@ -68,6 +68,8 @@ def steps(answer: Answer) -> list[str]:
 
 def _meant(answer: Answer, action: Action) -> str:
     """What is to be examined, where several causes fit and the headline names more places than one."""
+    if action is Action.NONE and any(item.role is Role.CAUSE and item.device for item in answer.diagnosis.symptoms):
+        return " for the attempt; it survived what may be worth a look"
     if answer.diagnosis.sub_domain is not SubDomain.AMBIGUOUS or action is not Action.RUN_DIAGNOSTICS:
         return ""
     asking = (cause for cause in answer.causes if action in cause.actions)
@@ -93,7 +95,13 @@ def _exclude(answer: Answer) -> str:
 
 
 def _why(answer: Answer) -> str:
-    return answer.causes[0].why if answer.causes else ""
+    """Why the cause is held to be it; of several the first, which is named."""
+    if not answer.causes:
+        return ""
+    first = answer.causes[0]
+    where = answer.where_of(first.node, first.device, None)
+    named = words.sentence(words.symptom(first.symptom)) + (f" on {where}" if where else "")
+    return f"{named} – {first.why}" if len(answer.causes) > 1 else first.why
 
 
 def _first_failure(answer: Answer) -> str:
@@ -111,10 +119,14 @@ def _first_failure(answer: Answer) -> str:
 
 
 def is_order_known(answer: Answer) -> bool:
-    """Whether the first failure is known to be the first: of causes in doubt, only if their clocks prove it."""
+    """Whether the first failure is known to be the first: where the cause is in doubt, only if the clocks prove it."""
     diagnosis = answer.diagnosis
     first = diagnosis.first_failure
-    return first is None or first.at is not None or diagnosis.sub_domain is not SubDomain.AMBIGUOUS
+    if first is None or first.at is not None:
+        return True
+    if diagnosis.sub_domain is SubDomain.INSUFFICIENT_EVIDENCE:
+        return {item.node for item in diagnosis.symptoms if item.role is not Role.CONTEXT} == {first.node}
+    return diagnosis.sub_domain is not SubDomain.AMBIGUOUS
 
 
 def _when(answer: Answer) -> str:
@@ -162,7 +174,7 @@ def _rival(answer: Answer, cause: Cause, nodes: tuple[str, ...]) -> str:
     return f"{words.sentence(cause.meaning)}{_on(answer, nodes)}" + (f", {gap}" if gap else "")
 
 
-def _harmless(answer: Answer) -> str:
+def _survived(answer: Answer) -> str:
     if answer.diagnosis.sub_domain is not SubDomain.NONE:
         return ""
     groups = [*standing(answer), *set_aside(answer)]

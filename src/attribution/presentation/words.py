@@ -134,7 +134,7 @@ def time(at: datetime, uncertainty_secs: float | None = 0.0) -> str:
     if uncertainty_secs is None:
         return f"at or after {_stamp(at)}Z"
     if uncertainty_secs >= ZONE_UNKNOWN_SECS:
-        return f"{_stamp(at)} (zone unknown)"
+        return f"{_stamp(at, 'milliseconds' if at.microsecond else 'seconds')} (zone unknown)"
     if uncertainty_secs >= 1:
         return f"{_stamp(at, 'seconds')}Z ±{uncertainty_secs:.4g} s"
     return f"{_stamp(at)}Z"
