@@ -127,8 +127,8 @@ def test_of_causes_whose_order_is_not_proven_none_is_the_first() -> None:
 
 def test_where_no_cause_is_known_the_first_of_several_nodes_is_told_only_if_clocks_prove_it() -> None:
     both = tuple(builders.symptom("NCCL_WATCHDOG_TIMEOUT", f"node-0{n}", evidence_ids=(f"e{n}",)) for n in (1, 5))
-    for symptoms, at, is_told in ((both, None, False), (both, builders.START, True), (both[:1], None, True)):
-        first = FirstFailure(symptom="NCCL_WATCHDOG_TIMEOUT", node="node-01", at=at, evidence_id="e1")
+    for symptoms, when, is_told in ((both, None, False), (both, builders.START, True), (both[:1], None, True)):
+        first = FirstFailure(symptom="NCCL_WATCHDOG_TIMEOUT", node="node-01", at=when, evidence_id="e1")
         shape = builders.insufficient().model_copy(update={"symptoms": symptoms, "first_failure": first})
         assert any(mark.first for mark in marks(of(shape))) is is_told
 
