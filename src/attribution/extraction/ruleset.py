@@ -15,13 +15,15 @@ from attribution.rules.patterns import compile_pattern
 class RuleSet:
     """Extractors of one source. `cuts[n]` says which rules a gate hit of number n concerns.
 
-    The gate knows nothing of the rules of `last`, of which only the last match of a stream counts.
+    Of the rules of `last` only the last match of a stream counts. The gate knows nothing of those among them that are
+    `asked` of every window, since what they look for stands in nearly every line.
     """
 
     rules: tuple[Extractor, ...]
     cuts: tuple[Cut, ...]
     gate: Gate
     last: tuple[int, ...] = ()
+    asked: frozenset[int] = frozenset()
     _patterns: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     _follow: dict[int, Any] = field(default_factory=dict)
     _needles: dict[int, tuple[bytes, ...] | None] = field(default_factory=dict)
@@ -63,15 +65,16 @@ def _needles_of(rule: Extractor) -> tuple[bytes, ...] | None:
 def rule_set(catalog: Catalog, source: Source, cache: Cache = no_cache) -> RuleSet:
     """The extractors of a catalog that read `source`."""
     rules = tuple(rule for rule in catalog.extractors if source in rule.sources)
+    last = tuple(number for number, rule in enumerate(rules) if rule.last)
+    asked = frozenset(number for number in last if _needles_of(rules[number]) is None)
     literals = [
         (number, literal, any(proof.ignores_case(pattern) for pattern in rule.patterns))
         for number, rule in enumerate(rules)
         for literal in rule.literals
-        if not rule.last
+        if number not in asked
     ]
     cuts = cuts_of(literals, cache)
-    last = tuple(number for number, rule in enumerate(rules) if rule.last)
-    return RuleSet(rules, cuts, build_gate(cuts, cache), last)
+    return RuleSet(rules, cuts, build_gate(cuts, cache), last, asked)
 
 
 class RuleSets:

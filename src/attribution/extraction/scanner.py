@@ -159,6 +159,7 @@ class _Scanner:
         self._recent_offset = -1
         self._ahead: _Ahead | None = None
         self._last: dict[int, tuple[int, list[Event]]] = {}
+        self._pointed: dict[int, int] = {}  # a rule of `last`, and the windows that the gate's hit may still stand in
 
     def segment(self, segment: Segment) -> None:
         try:
@@ -173,7 +174,9 @@ class _Scanner:
                 self._window(window)
                 self._keeper.settle()
                 for number in self._rules.last:
-                    self._find_last(window, number)
+                    if number in self._rules.asked or self._pointed.get(number, 0) > 0:
+                        self._pointed[number] = self._pointed.get(number, 0) - 1
+                        self._find_last(window, number)
                 if self._scan.first is not None:  # the next window's lines may inherit a time of this one
                     self._inherited(window, window.examined)
                 if window.closed:
@@ -214,6 +217,11 @@ class _Scanner:
     def _line(self, window: Window, start: int, end: int, hits: list[Hit]) -> bool:
         """Confirm the rules that may match a line; False if the window must be read on first."""
         ordered = self._numbers(hits)
+        if self._rules.last:
+            self._pointed.update((number, 2) for number in ordered if number in self._rules.last)
+            ordered = [number for number in ordered if number not in self._rules.last]
+            if not ordered:
+                return True
         raw = window.text[start:end]
         if not _RECORD.search(raw):
             ordered = [number for number in ordered if self._rules.may_match(number, raw)]
@@ -355,6 +363,9 @@ class _Scanner:
             offset = window.offset(start)
             if number in self._last and offset <= self._last[number][0]:
                 return
+            raw = text[start:end]
+            if not self._rules.may_match(number, raw) and not _RECORD.search(raw):
+                continue
             found = [event for spot in self._spots(window, start, end) for event in self._said(window, spot, number)]
             if found:
                 self._last[number] = offset, found
@@ -363,9 +374,8 @@ class _Scanner:
     def _said(self, window: Window, spot: _Spot, number: int) -> Iterator[Event]:
         """What one rule finds in one line, as events."""
         rule, node, rank = self._rules.rules[number], self._node(spot.line), self._rank(spot.line)
-        moment = self._near(window, spot)
         for _, finding, _, _ in self._ask(window, (), spot, (number,), node, rank).findings:
-            yield self._event(window, rule, finding, spot, spot, spot, node, rank, moment, 0)
+            yield self._event(window, rule, finding, spot, spot, spot, node, rank, self._near(window, spot), 0)
 
     def _near(self, window: Window, spot: _Spot) -> Moment | None:
         """The line's own time, or that of one of the few lines before it that every window holds."""

@@ -25,6 +25,9 @@ MAX_PIECES = 64
 KEEP_BYTES = 64 << 10
 """Bytes of them at most."""
 
+_HEAD = 64 << 10
+"""Bytes of a window of which one line at least begins in it, if a container runtime wrote it."""
+
 _ANSI = re.compile(rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])?")
 _PIECE = re.compile(rb"(?m)^\S{19,40} std(?:out|err) P(?::\S{0,32})?(?: |$)")
 _OF_CONTAINER = re.compile(rb"\S{19,40} (stdout|stderr) ([FP])(?::\S{0,32})?(?: |$)")
@@ -58,7 +61,7 @@ class Window:
         self.text = clean(raw)
         self.base = base
         self.fresh = fresh if self.text is raw else len(clean(raw[:fresh]))
-        if b" P" in self.text and _PIECE.search(self.text):
+        if _is_of_container(self.text) and _PIECE.search(self.text):
             before = joined(self.text[: self.fresh])  # what was examined with an earlier window gets no longer
             self.text = before + joined(self.text[self.fresh :])
             self.fresh = len(before)
@@ -95,6 +98,11 @@ class Window:
             self._seen_line -= self.raw.count(b"\n", raw_position, self._seen)
         self._seen = raw_position
         return self._seen_line
+
+
+def _is_of_container(text: bytes) -> bool:
+    """Whether a container runtime may have written the text: then each of its lines names its stream."""
+    return text.find(b" stdout ", 0, _HEAD) >= 0 or text.find(b" stderr ", 0, _HEAD) >= 0
 
 
 def clean(raw: bytes) -> bytes:
