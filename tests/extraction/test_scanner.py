@@ -20,11 +20,13 @@ from attribution.extraction import scanner, windows
 from attribution.extraction.clock import ClockRules
 from attribution.extraction.flood import Limits
 from attribution.extraction.lines import Line, peel
+from attribution.extraction.ruleset import RuleSet, RuleSets
 from attribution.extraction.scanner import scan_stream
 from attribution.rules.api import Finding, Match
 
 from tests.examples import examples
 from tests.extraction.toys import CONTEXT, KEY, RULES, TOYS, catalog_of, extractor, rules_of, scan
+from tests.work import calls
 
 NOISE = "step 12 loss 2.1 grad norm 0.7\n"
 
@@ -47,16 +49,35 @@ def traceback(says: str = "ValueError: no", frames: int = 2, prefix: str = "") -
 # --- rules of which only the last line counts ----------------------------------------------------------------------
 
 
+LAST = {
+    "where the gate points": rules_of(extractor("TOY006", "STEP", ["toy step"], r"toy step (?P<step>\d+)", last=True)),
+    "in every window": rules_of(extractor("TOY006", "STEP", ["step"], r"(?i:toy step) (?P<step>\d+)", last=True)),
+}
+
+
+def test_a_rule_of_common_words_is_asked_of_every_window() -> None:
+    assert [bool(rules.asked) for rules in LAST.values()] == [False, True]
+
+
+@pytest.mark.parametrize("rules", LAST.values(), ids=LAST)
 @pytest.mark.parametrize("chunk", [64, 4096, 1 << 20])
 @pytest.mark.parametrize("behind", [0, 1, 5, 6, 12, 13, 40])
-def test_the_last_line_that_matches_counts(chunk: int, behind: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_line_that_matches_counts(
+    rules: RuleSet, chunk: int, behind: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = "".join(f"{at(second)}toy step {second} done\n" for second in range(90)) + "nothing\n" * behind
-    (expected,) = scan(whole).events
+    (expected,) = scan(whole, rules).events
     assert (expected.get("step"), expected.line, seconds(expected)) == ("89", 90, 89)
     assert len(expected.before) == 5
     assert len(expected.after) == min(5, behind)
     monkeypatch.setattr(windows, "CHUNK", chunk)
-    assert scan(whole).events == [expected]
+    assert scan(whole, rules).events == [expected]
+
+
+def test_lines_that_only_look_like_a_last_line_are_not_read(shipped: RuleSets) -> None:
+    line = " [2026-05-04 03:00:00] iteration 7 | number of skipped iterations: 0 | number of nan iterations: 0 |\n"
+    few, many = (calls(lambda n=n: scan(line * n, shipped[Source.APPLOG])) for n in (100, 5_000))  # type: ignore[misc]
+    assert many < 2 * few
 
 
 def test_a_last_line_without_a_time_came_no_earlier_than_the_lines_before_it() -> None:
