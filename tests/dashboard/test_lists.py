@@ -265,7 +265,7 @@ def test_a_node_of_each_cluster_has_its_own_history(several: httpx.Client) -> No
     page = see(several, key)
     node, part = [a.attributes["href"] for a in page.one("p", class_="where").all("a")][:2]
     assert node == "/nodes/node-04?cluster=beta&until=2026-02-13"
-    assert "hardware or platform of the same node (node-04)" in page.one("div", class_="seen").text
+    assert "hardware, driver or system of the same node (node-04)" in page.one("div", class_="seen").text
     for address, text, chosen in (
         (node, "in cluster beta", "beta"),
         (part, "in cluster beta", "beta"),

@@ -48,7 +48,7 @@ def seen(store: Store, workload: str) -> Element:
 def test_the_node_the_device_and_the_cause_are_counted_with_the_last_attempts(month: Store) -> None:
     rows = [item.text for item in seen(month, "last").one("div", class_="seen").all("li")]
     assert rows == [
-        "Hardware or platform of the same node, node-02: 0 in the 7 days before, 2 in the 30 days before; "
+        "Hardware, driver or system of the same node, node-02: 0 in the 7 days before, 2 in the 30 days before; "
         "last before, attempt 2 2026-04-22, "
         "NVLink signal integrity (Xid 149, sub-code 4), oom, attempt 2 2026-04-14, host memory exhausted",
         "Same device, GPU 0000:1b:00 · link 8: 0 in the 7 days before, 1 in the 30 days before; "
@@ -61,7 +61,7 @@ def test_the_node_the_device_and_the_cause_are_counted_with_the_last_attempts(mo
 def test_what_was_never_seen_says_so(month: Store) -> None:
     rows = [item.text for item in seen(month, "long-ago").one("div", class_="seen").all("li")]
     assert rows == [
-        "Not in the 30 days before: hardware or platform of the same node (node-02), same device "
+        "Not in the 30 days before: hardware, driver or system of the same node (node-02), same device "
         "(GPU 0000:1b:00 · link 8), same cause (NVLink signal integrity)"
     ]
 
@@ -101,11 +101,11 @@ def test_where_several_causes_fit_each_is_compared(month: Store) -> None:
     write_result(month, result_of(shape, ended_at=NOW), NOW, None)
     seen_node, seen_device, never = [item.text for item in seen(month, "either").one("div", class_="seen").all("li")]
     assert seen_node.startswith(
-        "Hardware or platform of the same node, node-02: 2 in the 7 days before, 4 in the 30 days before; last "
+        "Hardware, driver or system of the same node, node-02: 2 in the 7 days before, 4 in the 30 days before; last "
     )
     assert seen_device.startswith("Same device, GPU 0000:1b:00: 2 in the 7 days before, 3 in the 30 days before; last ")
     assert never == (
-        "Not in the 30 days before: same cause (Xid 48), hardware or platform of the same node (node-07), "
+        "Not in the 30 days before: same cause (Xid 48), hardware, driver or system of the same node (node-07), "
         "same cause (Python exception)"
     )
 

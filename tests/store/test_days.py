@@ -149,3 +149,9 @@ def everything(store: Store, table: Any) -> list[Any]:
         query = select(table.c.result_id, schema.words.c.word).join(schema.words, schema.words.c.id == table.c.word_id)
     with store.read() as connection:
         return sorted(map(repr, connection.execute(query).all()))
+
+
+def test_what_a_node_only_met_does_not_count_against_it() -> None:
+    assert is_blamed("single", "gpu_driver") and is_blamed("single", "network_fabric")
+    assert not any(is_blamed("single", met) for met in ("storage", "scheduler", "external_service", "user_code"))
+    assert not is_blamed("one_of_several", "gpu_hardware")

@@ -44,12 +44,19 @@ def begin_of(day: int) -> datetime:
     return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
 
 
-BLAMED: Final = tuple(item.value for item in SubDomain if domain_of(item) in {Domain.HARDWARE, Domain.PLATFORM})
-"""Sub-domains of the hardware and the platform."""
+BLAMED: Final = tuple(
+    item.value
+    for item in SubDomain
+    if domain_of(item) is Domain.HARDWARE or item in {SubDomain.GPU_DRIVER, SubDomain.HOST_OS}
+)
+"""Sub-domains of what a node itself is: its hardware, its driver and its operating system.
+
+A file server, a registry or a scheduler that fails is met on some node and says nothing of it.
+"""
 
 
 def is_blamed(confidence: str, sub_domain: str) -> bool:
-    """Whether a cause counts against the thing it lies on: surely a root, and of the hardware or the platform."""
+    """Whether a cause counts against the thing it lies on: surely a root, and of what a node itself is."""
     return confidence != Confidence.ONE_OF_SEVERAL and sub_domain in BLAMED
 
 

@@ -55,10 +55,10 @@ def seen_before(
     """One Seen each for `node`, `device` (of that node, or of none) and `cause` (a symptom), as far as they are given.
 
     A node or device is that of `cluster`; another cluster's of the same name is another. `pcis` tells which device is
-    meant, as its attempt's context does. Counted are attempts that
-    ended before `at` (the time of the row of the attempt in question, `get_row(…).at`), so never itself. What was set
-    aside does not count. Against a node count roots that are sure and lie in its hardware or the platform, as for hot
-    spots; against a device those that are sure.
+    meant, as its attempt's context does. Counted are attempts that ended before `at` (the time of the row of the
+    attempt in question, `get_row(…).at`), so never itself. What was set aside does not count. Against a node count
+    roots that are sure and lie in its hardware, driver or operating system, as for hot spots; against a device those
+    that are sure.
     """
     c, u = result_causes.c, result_units.c
     asked: list[tuple[SeenWhat, Table, list[ColumnElement[bool]]]] = []

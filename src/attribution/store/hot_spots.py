@@ -1,7 +1,7 @@
 """Which nodes, GPUs, links and ports fail more often than the fleet, and how likely that is by chance alone.
 
-Counted are roots that are sure, and lie in the hardware or the platform: what was set aside, one of several causes that
-fit, or a fault of the job counts against nothing.
+Counted are roots that are sure, and lie in the hardware, driver or operating system of a node: what was set aside, one
+of several causes that fit, or a fault of the job or of a service counts against nothing.
 """
 
 from collections.abc import Mapping, Sequence

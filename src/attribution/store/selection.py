@@ -32,7 +32,7 @@ class NodeRole(StrEnum):
     AFFECTED = "affected"
     INTERESTING = "interesting"
     EXCLUDED = "excluded"
-    BLAMED = "blamed"  # a root that is sure lay on it, and in the hardware or the platform
+    BLAMED = "blamed"  # a root that is sure lay on it, and in its hardware, driver or operating system
 
 
 @dataclass(frozen=True, slots=True)

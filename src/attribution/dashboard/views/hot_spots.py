@@ -95,8 +95,8 @@ def hot_spots_view(query: SpanQuery, found: HotSpots, held: Sequence[str], now: 
             f"in the last {query.days} days, since {fleet.since:%Y-%m-%d} 00:00Z"
         ),
         rule=(
-            "Counted are roots that are sure and lie in the hardware or the platform: findings that were set aside, "
-            "one of several causes that fit, and faults of the job count against nothing. "
+            "Counted are roots that are sure and lie in the hardware, driver or system of a node: findings that were "
+            "set aside, one of several causes that fit, and faults of the job or of a service count against nothing. "
             f"A hot spot failed at least {FEWEST} times, at least {TIMES:g} times as often as the fleet, and so often "
             "that chance alone gives it to some unit in one of 100 such fleets at most."
         ),

@@ -85,7 +85,7 @@ def _about(what: SeenWhat, cause: Cause, of: Listed, pcis: Pcis, days: int) -> t
     span = {"since": _moment(of.at - timedelta(days=days)), "until": _moment(of.at)}
     node = cause.node or ""
     if what is SeenWhat.NODE:
-        told = "Hardware or platform of the same node"
+        told = "Hardware, driver or system of the same node"
         return told, node, links.attempts(node=node, node_role=NodeRole.BLAMED, cluster=of.cluster, **span)
     if what is SeenWhat.CAUSE:
         return "Same cause", words.sentence(words.symptom(cause.symptom)), links.attempts(cause=cause.symptom, **span)

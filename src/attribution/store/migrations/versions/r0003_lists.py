@@ -183,7 +183,7 @@ _ID = re.compile(r"(?:^| )(pci|uuid|name|serial|index|link|port)=")
 _KINDS = {"nvlink": "gpu", "switch_port": "switch"}
 _BLAMED = (
     *("gpu_hardware", "nvlink_fabric", "network_fabric", "host_hardware"),
-    *("gpu_driver", "host_os", "storage", "scheduler", "container_runtime", "external_service"),
+    *("gpu_driver", "host_os"),
 )
 _FOUND = """
 SELECT c.result_id, 0 AS kind, c.position, c.symptom, c.node, c.device_kind, c.device, c.sub_domain, c.confidence,
