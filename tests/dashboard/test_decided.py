@@ -269,3 +269,12 @@ def test_every_shape_is_told(pages: httpx.Client, shape: Callable[[], Diagnosis]
     address = next(item["href"] for item in found if item["workload_id"] == workload)
     promises(pages.get(f"{address}/decided").text)
     promises(pages.get(address).text)
+
+
+def test_one_of_several_causes_is_no_sure_one() -> None:
+    shape = builders.ambiguous()
+    seen = tuple(
+        builders.symptom(item.symptom, item.node, role=Role.CAUSE, device=item.device) for item in shape.causes
+    )
+    rows = by_name(shape.model_copy(update={"symptoms": seen}))["findings"].rows.rows
+    assert [row.outcome for row in rows] == ["may be: one of 2 that fit"] * 2

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -112,6 +113,15 @@ def test_attempts_are_grouped_by_cause_and_by_node(pages: httpx.Client) -> None:
         chosen = see(pages, f"/attempts?node=node-04{role}").one("section", **{"aria-labelledby": "facet-node"})
         assert chosen.one("a", **{"aria-current": "true"}).one("span", class_="number").text == count
     assert "No attempt matches" in see(pages, "/attempts?group=node&q=nothing").one("p", class_="empty").text
+
+
+def test_attempts_without_a_root_are_not_told_as_none(tmp_path: Path) -> None:
+    with closing(open_store(str(tmp_path / "results.db"))) as store:
+        write_result(store, result("job-9", 1, ()), NOW)
+        with client(store) as pages:
+            for by, told in (("node", "has a root on a node"), ("cause", "has a cause that is named")):
+                page = see(pages, f"/attempts?group={by}")
+                assert page.one("p", class_="empty").text == f"Of 1 attempt none {told}."
 
 
 def test_the_oldest_may_come_first(pages: httpx.Client) -> None:

@@ -51,6 +51,14 @@ def test_a_result_counts_once_and_for_its_tenant(filled: Store) -> None:
     assert mentions.symptoms_often(filled, ALL_TENANTS) == mentions.Often({"XID_79": 3}, 3)
 
 
+def test_what_others_wrote_later_takes_nobodys_place(filled: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mentions, "MOST", 2)
+    for minutes in (30, 40):
+        write_result(filled, result(f"job-{minutes}", minutes, (cause(),), {"symptoms": (FINDING,)}), NOW, "blue")
+    seen = mentions.of_symptom(filled, "red", "XID_79", NOW)
+    assert [item.workload_id for item in seen.newest] == ["job-10", "job-0"]
+
+
 def test_reports_are_told_with_the_newest_reason(filled: Store) -> None:
     newer = (REPORTS[1].model_copy(update={"reason": "timed out"}),)
     write_result(filled, result("job-30", 30, (), {}, newer), NOW, "red")

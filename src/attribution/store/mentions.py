@@ -78,12 +78,11 @@ def symptoms_often(store: Store, tenant: Tenant) -> Often:
 
 
 def _mentions(store: Store, tenant: Tenant, column: Column[Any], name: str, since: datetime, shown: int) -> Mentions:
-    ids = _ids(column, name).subquery()
-    conditions = (results.c.at >= since, *owned_by(results.c.tenant, tenant))
+    ids = _ids(tenant, column, name).subquery()
     query = (
         select(results.c.id, results.c.at)
         .join(ids, ids.c.result_id == results.c.id)
-        .where(*conditions)
+        .where(results.c.at >= since)
         .order_by(results.c.at.desc(), results.c.id.desc())
     )
     with store.read() as connection:
@@ -95,10 +94,13 @@ def _mentions(store: Store, tenant: Tenant, column: Column[Any], name: str, sinc
     return Mentions(times, tuple(Mention(*row) for row in rows), bounded)
 
 
-def _ids(column: Column[Any], name: str) -> Select[Any]:
-    """The results that were written last with a name; an index holds them in this order."""
+def _ids(tenant: Tenant, column: Column[Any], name: str) -> Select[Any]:
+    """The results of a tenant that were written last with a name; an index holds them in this order."""
     number = column.table.c.result_id
-    return select(number).where(column == name).distinct().order_by(number.desc()).limit(MOST)
+    query = select(number).where(column == name).distinct().order_by(number.desc()).limit(MOST)
+    if own := owned_by(results.c.tenant, tenant):
+        query = query.join_from(column.table, results, results.c.id == number).where(*own)
+    return query
 
 
 def _listed(ids: Sequence[int]) -> Select[Any]:

@@ -185,7 +185,7 @@ def attempts_view(query: Query, found: Found, now: datetime) -> AttemptsView:
         facets=tuple(
             view for name in FACETS if (view := _facet(query, name, found.survey.facets.get(name))) is not None
         ),
-        empty=_empty(query, told),
+        empty=_empty(query, told, found.survey),
     )
 
 
@@ -225,7 +225,12 @@ def _told(query: Query) -> Iterator[str]:
             yield f"{label.lower()} {clip(_word(name, value), NAME_COLUMNS)}"
 
 
-def _empty(query: Query, told: str) -> str:
+_WITHOUT = {"cause": "has a cause that is named", "node": "has a root on a node"}
+
+
+def _empty(query: Query, told: str, found: Survey) -> str:
+    if query.group and found.total:
+        return f"Of {words.counted(found.total, 'attempt')} none {_WITHOUT[query.group]}."
     if query.after:
         return "No further attempts."
     if told:

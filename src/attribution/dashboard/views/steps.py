@@ -195,7 +195,9 @@ class _Told:
         if symptom.status is SymptomStatus.DEMOTED and symptom.demoted_by:
             return False, f"no: {symptom.role.value}, set aside", symptom.demoted_by.reason
         if cause := self._cause(symptom):
-            return True, "yes: a root cause", cause.why
+            several = sum(item.confidence is Confidence.ONE_OF_SEVERAL for item in self._diagnosis.causes)
+            in_doubt = cause.confidence is Confidence.ONE_OF_SEVERAL
+            return True, f"may be: one of {several} that fit" if in_doubt else "yes: a root cause", cause.why
         if symptom.role is Role.CONTEXT:
             return False, "no: it informs", "it blames nothing, and nothing is set aside because of it alone"
         if symptom.role is Role.EFFECT:
