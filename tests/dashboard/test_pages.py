@@ -2,6 +2,8 @@
 
 import json
 import re
+from contextlib import closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -14,11 +16,13 @@ from attribution.dashboard.headers import POLICY
 from attribution.dashboard.pages import attempts
 from attribution.dashboard.views import links
 from attribution.store.database import Store, open_store
-from attribution.store.faults import StoreUnavailable
+from attribution.store.faults import DatabaseDamaged, StoreUnavailable
+from attribution.store.results import write_result
 
-from tests.dashboard.conftest import client
+from tests.dashboard.conftest import NOW, client
 from tests.dashboard.markup import Element, promises
 from tests.presentation import builders
+from tests.store.results import result
 
 TOKENS = {"token-of-red-0001": "red", "token-of-blue-001": "blue"}
 
@@ -332,3 +336,39 @@ def test_a_key_that_a_page_of_an_attempt_does_not_know_is_refused(pages: httpx.C
 
 def test_a_key_is_refused_where_a_page_has_none(pages: httpx.Client) -> None:
     assert "`x` is not a key of this page: this page has none" in see(pages, "/patterns?x=1", 400).text
+
+
+# --- the file of the store ----------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_moved_away_or_replaced_is_noticed(tmp_path: Path) -> None:
+    path, backup = tmp_path / "results.db", tmp_path / "backup.db"
+    for file, name in ((path, "job-old"), (backup, "job-restored")):
+        with closing(open_store(str(file))) as writable:
+            write_result(writable, result(name, 0, ()), NOW)
+    with closing(open_store(str(path), read_only=True)) as store, client(store) as pages:
+        assert [row["workload_id"] for row in pages.get("/attempts.json").json()["attempts"]] == ["job-old"]
+        path.rename(tmp_path / "away.db")
+        assert pages.get("/readyz").status_code == pages.get("/attempts").status_code == 503
+        backup.rename(path)
+        assert pages.get("/readyz").status_code == 200
+        assert [row["workload_id"] for row in pages.get("/attempts.json").json()["attempts"]] == ["job-restored"]
+
+
+def test_a_damaged_database_is_told_as_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "results.db"
+    with closing(open_store(str(path))) as writable:
+        for number in range(40):
+            write_result(writable, result(f"job-{number}", number, ()), NOW)
+    with closing(open_store(str(path), read_only=True)) as store, client(store) as pages:
+        with path.open("r+b") as file:  # all but the page of the schema
+            file.seek(4096)
+            file.write(b"\xff" * (path.stat().st_size - 4096))
+        for address in ("/attempts", "/readyz"):
+            answer = pages.get(address)
+            assert answer.status_code == 503
+            assert "must restore it from a backup" in answer.text
+    assert "T010 is damaged" in caplog.text
+    with pytest.raises(DatabaseDamaged) as told, closing(open_store(str(path))):
+        pass
+    assert "restore the database from a backup" in str(told.value)

@@ -1,5 +1,6 @@
 """The application: who may read, which page answers where, and what is answered when none can."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +34,9 @@ from attribution.dashboard.pages import (
 from attribution.dashboard.problems import WebProblem
 from attribution.dashboard.views.keys import BadQuery
 from attribution.store.database import Store
-from attribution.store.faults import StoreDamaged, StoreUnavailable
+from attribution.store.faults import DatabaseDamaged, StoreDamaged, StoreUnavailable
+
+log = logging.getLogger(__name__)
 
 STATIC = Path(__file__).resolve().parent / "static"
 
@@ -118,6 +121,9 @@ def _problem(request: Request, error: Exception) -> WebProblem:
         return WebProblem(error.status_code, f"Nothing is at {path}. Begin with the list of attempts.")
     if isinstance(error, StoreUnavailable):
         return WebProblem(503, "The store cannot be read now. Try again in a moment.", (), {"retry-after": "5"})
+    if isinstance(error, DatabaseDamaged):
+        log.error("%s", error)
+        return WebProblem(503, "The database of the store is damaged. Whoever runs it must restore it from a backup.")
     if isinstance(error, StoreDamaged):
         return WebProblem(500, "What the store holds of this attempt is damaged. Diagnose the attempt again.")
     return WebProblem(500, "Something in these pages broke. The log of `attribution web` says what.")

@@ -4,14 +4,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from attribution.store.address import Address, PostgresAddress, SqliteAddress, address
-from attribution.store.faults import fault_of, reason_of, refused, told
+from attribution.store.faults import DatabaseDamaged, fault_of, reason_of, refused, told
 from attribution.store.migrate import is_at_head, require_head, upgrade
 
 _PATIENCE_SECS = 30.0
@@ -139,6 +140,9 @@ def _use_wal(engine: Engine) -> None:
 
 
 def _cannot_open(where: Address, error: DBAPIError) -> Exception:
+    fault = fault_of(where.shown, error)
+    if isinstance(fault, DatabaseDamaged) and "malformed" in str(fault):
+        return fault
     reason, code = reason_of(error)
     if isinstance(where, SqliteAddress):
         return refused(
@@ -169,10 +173,19 @@ def _sqlite(where: SqliteAddress, read_only: bool, patience_secs: float) -> Engi
     engine = create_engine(url, connect_args={"timeout": patience_secs}, **_POOL)
 
     @event.listens_for(engine, "connect")
-    def connected(connection: Any, _record: Any) -> None:
+    def connected(connection: Any, record: Any) -> None:
+        record.info["file"] = _identity(where.path)
         connection.isolation_level = None  # the driver would begin transactions at its own time
         for pragma in ("foreign_keys=ON", "synchronous=FULL", f"query_only={'ON' if read_only else 'OFF'}"):
             connection.execute(f"PRAGMA {pragma}")
+
+    if read_only:
+
+        @event.listens_for(engine, "checkout")
+        def taken(_connection: Any, record: Any, _proxy: Any) -> None:
+            # A file that was moved away, or put in the place of it from a backup, must not be shown on and on.
+            if record.info["file"] != _identity(where.path):
+                raise DisconnectionError
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
@@ -182,6 +195,15 @@ def _sqlite(where: SqliteAddress, read_only: bool, patience_secs: float) -> Engi
             connection.exec_driver_sql(begin)
 
     return engine
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file stands at a path; None for none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _postgres(where: PostgresAddress, read_only: bool, patience_secs: float) -> Engine:

@@ -22,7 +22,11 @@ class StoreUnavailable(ConfigurationError):
 
 
 class StoreDamaged(EvidenceError):
-    """The database holds something that this program did not write, or is damaged as a whole."""
+    """The database holds something that this program did not write."""
+
+
+class DatabaseDamaged(StoreDamaged):
+    """The database itself is damaged: what it holds may be anything."""
 
 
 class SessionGone(LookupError):
@@ -45,12 +49,12 @@ def told(place: str, message: str) -> StoreUnavailable:
     return StoreUnavailable([Problem(Place(place), "T011", message, remedy)])
 
 
-def fault_of(place: str, error: DBAPIError) -> StoreUnavailable | StoreDamaged | None:
+def fault_of(place: str, error: DBAPIError) -> StoreUnavailable | DatabaseDamaged | None:
     """The database's own words as one problem, if it is damaged or the error is one that may pass; else None."""
     reason, code = reason_of(error)
     number = getattr(error.orig, "sqlite_errorcode", None)
     if code in _DAMAGED or (number is not None and number & 0xFF in _SQLITE_DAMAGED):
-        return StoreDamaged([Problem(Place(place), "T010", f"is damaged: {reason}", _RESTORE)])
+        return DatabaseDamaged([Problem(Place(place), "T010", f"is damaged: {reason}", _RESTORE)])
     if number is not None:
         passing = number & 0xFF in _SQLITE_PASSING
     else:

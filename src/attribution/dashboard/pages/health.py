@@ -1,9 +1,11 @@
 """Whether the pages are alive, and whether their store answers: for whatever watches over them."""
 
-from sqlalchemy import text
+from sqlalchemy import select
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from attribution.store.schema import results
 
 
 async def alive(request: Request) -> Response:
@@ -12,9 +14,9 @@ async def alive(request: Request) -> Response:
 
 
 def ready(request: Request) -> Response:
-    """Answered if the store is; else 503."""
+    """Answered if the store can be read; else 503."""
     with request.app.state.store.read() as connection:
-        connection.execute(text("SELECT 1"))
+        connection.execute(select(results.c.id).order_by(results.c.at.desc()).limit(1)).all()
     return JSONResponse({"status": "ok"})
 
 
