@@ -124,6 +124,23 @@ def test_attempts_without_a_root_are_not_told_as_none(tmp_path: Path) -> None:
                 assert page.one("p", class_="empty").text == f"Of 1 attempt none {told}."
 
 
+@pytest.mark.parametrize(
+    ("times", "told"),
+    [
+        ({"ended_at": NOW - timedelta(hours=3)}, "3 h ago"),
+        ({"started_at": NOW - timedelta(hours=3)}, "started; no end is known"),
+        ({"submitted_at": NOW - timedelta(hours=3)}, "submitted; no end is known"),
+        ({}, "diagnosed; no end is known"),
+    ],
+)
+def test_a_time_that_is_no_end_is_told_as_what_it_is(tmp_path: Path, times: dict[str, Any], told: str) -> None:
+    with closing(open_store(str(tmp_path / "results.db"))) as store:
+        write_result(store, result("job-9", 0, (), **{"ended_at": None, **times}), NOW)
+        with client(store) as pages:
+            (row,) = see(pages, "/attempts").one("tbody").all("tr")
+            assert row.one("td", **{"data-label": "Ended"}).one("span").text == told
+
+
 def test_the_oldest_may_come_first(pages: httpx.Client) -> None:
     newest = [row["workload_id"] for row in pages.get("/attempts.json").json()["attempts"]]
     found: list[str] = []

@@ -255,7 +255,7 @@ def row_view(row: Listed, now: datetime) -> RowView:
         about=" · ".join(clip(part, NAME_COLUMNS) for part in (row.name, row.user, row.cluster, row.tenant) if part),
         instant=moments.instant(row.at),
         at=moments.second(row.at),
-        age=age(row.at, now),
+        age=_what_time(row) or age(row.at, now),
         badge=states.state(TerminalState(row.terminal_state)),
         cause=clip(cause, TEXT_COLUMNS),
         blame=clip(blame, TEXT_COLUMNS),
@@ -263,6 +263,14 @@ def row_view(row: Listed, now: datetime) -> RowView:
         node_href=links.node(row.cause_node, **of_attempt(row.cluster, row.at, now)) if row.cause_node else "",
         nodes=f"of {words.counted(row.nodes, 'node')}" if row.nodes else "",
     )
+
+
+def _what_time(row: Listed) -> str:
+    """What the time of a row is, where it is not that of the end; empty where it is."""
+    if row.ended_at is not None:
+        return ""
+    known = "started" if row.started_at else "submitted" if row.submitted_at else "diagnosed"
+    return f"{known}; no end is known"
 
 
 def _blamed(row: Listed) -> tuple[str, str]:

@@ -26,10 +26,10 @@ ROLES: Mapping[str, tuple[NodeRole | None, str]] = {
 PARTS: Mapping[Part, str] = {
     Part.CAUSE: "root",
     Part.CANDIDATE: "one of several that fit",
-    Part.FINDING: "finding",
-    Part.ASIDE: "set aside",
+    Part.FINDING: "no more than a finding",
+    Part.ASIDE: "only set aside",
 }
-"""What a part of a node was in an attempt."""
+"""The most that a part of a node was in an attempt."""
 
 _WORDS = {"gpu": "GPU", "nvlink": "NVLink", "nvswitch": "NVSwitch", "nic": "NIC", "cpu": "CPU", "dimm": "DIMM"}
 SHOWN = 100
@@ -324,7 +324,7 @@ def unit_view(part_of: PartOf, query: SpanQuery, found: UnitHistory, now: dateti
             )
             for part, word in PARTS.items()
         ),
-        strip=strip(found.days, found.since, query.days, "in trouble"),
+        strip=strip(found.days, found.since, query.days, "in trouble", "nothing but findings"),
         findings=_findings(found.findings, now),
         entries=tuple(
             EntryRow(row_view(entry.row, now), PARTS[entry.part], words.listed(_said(entry.symptoms)))

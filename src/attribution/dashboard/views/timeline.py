@@ -269,8 +269,9 @@ class _Drawing:
         return self.laned(label, note, "", [self.spread(kin, len(group)) for kin in drawn])
 
     def mark(self, item: Sighting) -> Mark:
-        """One finding at its time, or over the span in which it lies."""
-        moment = item.moment or Moment(self.scale.start, self.scale.start, self.scale.end, False)
+        """One finding at its time, or over the span in which it lies: in its middle, where nothing tells more."""
+        start, end = self.scale.start, self.scale.end
+        moment = item.moment or Moment(start + (end - start) / 2, start, end, False)
         low = self.scale.x(moment.low)
         high = None if moment.high is None else self.scale.x(moment.high)
         where = self.answer.node(item.node) if item.node else ""
