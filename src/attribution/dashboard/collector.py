@@ -2,14 +2,13 @@
 
 import gc
 
-_NEW_OBJECTS = 200_000
-"""So many more objects than before are made until the collector looks at them: about what a large page takes.
-
-What no cycle holds is freed at once all the same.
+_OFTEN, _SELDOM, _HARDLY = 10_000, 20, 1_000
+"""New objects that are looked at together, which takes a millisecond or two; rounds until what is left of them is
+looked at again; and rounds of those until all is. What no cycle holds is freed at once all the same.
 """
 
 
 def settle() -> None:
-    """What is loaded now stays: the collector never walks over it, and over what comes it walks seldom."""
+    """What is loaded now stays: the collector never walks over it, and over what comes in small steps."""
     gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, 10, 10)
+    gc.set_threshold(_OFTEN, _SELDOM, _HARDLY)

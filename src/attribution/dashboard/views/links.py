@@ -1,6 +1,7 @@
 """The address of every page, in one place. What logs call a thing stands in an address as `segment` writes it."""
 
 import re
+from functools import lru_cache
 from urllib.parse import urlencode
 
 ATTEMPTS = "/attempts"
@@ -19,6 +20,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_:,=+@-]|(?<=[A-Za-z0-9])\.(?!(?:json|md|tar|gz)
 _ESCAPE = re.compile(rb"~([0-9a-f]{2})")
 
 
+@lru_cache(maxsize=4096)
 def segment(text: str) -> str:
     """One segment of a path that stands for any text: all but plain characters is written `~` and two hex digits.
 
@@ -39,8 +41,14 @@ def unsegment(given: str) -> str:
 
 def with_query(path: str, **keys: str | int | None) -> str:
     """An address with the keys that are set, in their order."""
-    pairs = [(name, str(value)) for name, value in keys.items() if value not in (None, "")]
-    return f"{path}?{urlencode(pairs)}" if pairs else path
+    pairs = tuple((name, str(value)) for name, value in keys.items() if value not in (None, ""))
+    return f"{path}?{_encoded(pairs)}" if pairs else path
+
+
+@lru_cache(maxsize=1024)
+def _encoded(pairs: tuple[tuple[str, str], ...]) -> str:
+    """A query; the rows of a page often share theirs."""
+    return urlencode(pairs)
 
 
 def attempts(**keys: str | int | None) -> str:
