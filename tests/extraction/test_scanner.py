@@ -74,6 +74,17 @@ def test_the_last_line_that_matches_counts(
     assert scan(whole, rules).events == [expected]
 
 
+def test_a_long_line_counts_as_a_last_line_only_once() -> None:
+    long = f"{at(1)}toy step 1 boom: disk {'x' * 2 * scanner.MAX_EXAMINED}\n"
+    rules = rules_of(
+        extractor("TOY006", "STEP", ["toy step"], r"toy step (?P<step>\d+)", last=True),
+        extractor("TOY001", "BOOM", ["boom"], r"boom: (?P<what>\w+)"),
+    )
+    assert not rules.asked
+    found = scan(long + f"{at(2)}toy step 2\n", rules).events
+    assert sorted((event.symptom, event.get("step")) for event in found) == [("BOOM", None), ("STEP", "2")]
+
+
 def test_lines_that_only_look_like_a_last_line_are_not_read(shipped: RuleSets) -> None:
     line = " [2026-05-04 03:00:00] iteration 7 | number of skipped iterations: 0 | number of nan iterations: 0 |\n"
     few, many = (calls(lambda n=n: scan(line * n, shipped[Source.APPLOG])) for n in (100, 5_000))  # type: ignore[misc]

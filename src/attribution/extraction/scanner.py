@@ -174,9 +174,9 @@ class _Scanner:
                 self._window(window)
                 self._keeper.settle()
                 for number in self._rules.last:
-                    if number in self._rules.asked or self._pointed.get(number, 0) > 0:
-                        self._pointed[number] = self._pointed.get(number, 0) - 1
+                    if number in self._rules.asked or self._pointed.get(number):
                         self._find_last(window, number)
+                self._pointed = {number: left - 1 for number, left in self._pointed.items() if left}
                 if self._scan.first is not None:  # the next window's lines may inherit a time of this one
                     self._inherited(window, window.examined)
                 if window.closed:
@@ -211,17 +211,16 @@ class _Scanner:
             self._line(window, start, end, held)
 
     def _numbers(self, hits: Iterable[Hit]) -> list[int]:
+        """The rules that may match at the hits. Those of `last` are noted: they are asked once the window was read."""
         cuts = self._rules.cuts
-        return sorted({number for cut, _ in hits for number in cuts[cut].rules})
+        found = {number for cut, _ in hits for number in cuts[cut].rules}
+        last = found.intersection(self._rules.last)
+        self._pointed.update(dict.fromkeys(last, 2))
+        return sorted(found - last)
 
     def _line(self, window: Window, start: int, end: int, hits: list[Hit]) -> bool:
         """Confirm the rules that may match a line; False if the window must be read on first."""
         ordered = self._numbers(hits)
-        if self._rules.last:
-            self._pointed.update((number, 2) for number in ordered if number in self._rules.last)
-            ordered = [number for number in ordered if number not in self._rules.last]
-            if not ordered:
-                return True
         raw = window.text[start:end]
         if not _RECORD.search(raw):
             ordered = [number for number in ordered if self._rules.may_match(number, raw)]

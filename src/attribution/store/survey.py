@@ -177,6 +177,7 @@ def _among_newest(
 ) -> dict[str, _Found]:
     """Count values among the newest results; of causes and nodes the `most` largest and one more, if that is given."""
     columns = [name for name in names if name in days.OF_RESULT]
+    more = None if most is None else most + 2  # one more, and results without a value
     window = asking.newest(filters, limit, columns).cte("newest")
     parts: list[Select[Any]] = [_part(days.ALL, null(), window)]
     parts += [_part(name, window.c[name], window) for name in columns]
@@ -185,13 +186,13 @@ def _among_newest(
         c = result_causes.c
         causes = select(window.c.at, window.c.id, c.symptom).outerjoin(result_causes, c.result_id == window.c.id)
         held_causes = causes.distinct().subquery()
-        parts.append(_largest(_part("cause", held_causes.c.symptom, held_causes), most))
+        parts.append(_largest(_part("cause", held_causes.c.symptom, held_causes), more))
     if "node" in names:
         n = result_nodes.c
         took = n[NodeRole.AFFECTED.value if role in (None, NodeRole.BLAMED) else role.value]
         nodes = select(window.c.at, n.node).outerjoin(result_nodes, and_(n.result_id == window.c.id, took))
         held_nodes = nodes.subquery()
-        parts.append(_largest(_part("node", held_nodes.c.node, held_nodes), most))
+        parts.append(_largest(_part("node", held_nodes.c.node, held_nodes), more))
     numbers: dict[str, Counter[str]] = {name: Counter() for name in (days.ALL, *names)}
     last: dict[str, dict[str, datetime]] = {name: {} for name in names}
     for name, value, number, at in asking.connection.execute(union_all(*parts)):
@@ -213,12 +214,11 @@ def _part(name: str, value: Any, rows: Any) -> Select[Any]:
 
 
 def _largest(part: Select[Any], most: int | None) -> Select[Any]:
-    """The largest counts of a part, one more, and that of results without a value."""
+    """The `most` largest counts of a part, whose columns begin with name, value and number; all if that is None."""
     if most is None:
         return part
-    _, value, number, _ = part.selected_columns
-    held = part.order_by(number.desc(), value).limit(most + 2).subquery()
-    return select(*held.c)
+    _, value, number, *_ = part.selected_columns
+    return select(*part.order_by(number.desc(), value).limit(most).subquery().c)
 
 
 def _whole(
@@ -256,9 +256,7 @@ def _rolled(
     parts = []
     for name in names:
         query = select(literal(name), c.value, number).where(c.facet == name, *where).group_by(c.value)
-        query = query.having(number > 0)
-        largest = query.order_by(number.desc(), c.value).limit(most).subquery() if most is not None else None
-        parts.append(query if largest is None else select(*largest.c))
+        parts.append(_largest(query.having(number > 0), most))
     return union_all(*parts)
 
 
